@@ -1,0 +1,3 @@
+"""Resolve, size and check vLLM serving recipes."""
+
+__version__ = "0.1.0"

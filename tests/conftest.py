@@ -1,0 +1,25 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+def shared_dir() -> Path | None:
+    """The folder with the peer's data and measurements, or None where it is absent."""
+    path = Path(os.environ.get("RECIPES_SHARED", REPO.parent / "shared"))
+    return path if (path / "README.md").is_file() else None
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The shared data; the test is skipped, with the reason, where there is none."""
+    path = shared_dir()
+    if path is None:
+        pytest.skip("../shared (or $RECIPES_SHARED) is not there")
+    return path
