@@ -177,7 +177,10 @@ class Arguments:
         for flag in parse_args(args):
             name = flag.name
             if name in APPEND or not name:
-                name = f"{name} {len(flags)}"
+                occurrence = len(flags)
+                while (key := f"{name} {occurrence}") in flags:
+                    occurrence += 1
+                name = key
             elif name in flags:
                 del flags[name]
             flags[name] = (flag, source)
