@@ -1,0 +1,1 @@
+"""Floor 1: from YAML files to frozen, validated documents."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from recipes_core.catalog.documents import (
@@ -15,6 +16,7 @@ from recipes_core.catalog.documents import (
     Taxonomy,
 )
 from recipes_core.errors import UnknownRecipeError, nearest
+from recipes_core.findings import Finding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +49,8 @@ class Catalog:
         kv_stores: Mooncake topologies by id.
         platforms: Hosting platforms by id.
         recipes: Entries by id, sorted.
+        problems: What could not be read, and in a foreign catalog the keys that were left out.
+        roots: The folders that were stacked, the last one winning, by the name they were given.
     """
 
     taxonomy: Taxonomy
@@ -54,6 +58,8 @@ class Catalog:
     kv_stores: dict[str, KvStore] = field(default_factory=dict)
     platforms: dict[str, Platform] = field(default_factory=dict)
     recipes: dict[str, RecipeEntry] = field(default_factory=dict)
+    problems: list[Finding] = field(default_factory=list)
+    roots: dict[str, Path] = field(default_factory=dict)
 
     @property
     def hardware(self) -> dict[str, HardwareProfile]:

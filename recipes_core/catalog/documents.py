@@ -15,16 +15,20 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 class Document(BaseModel):
     """A frozen piece of a catalog; a key that it does not know is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def _text(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     return str(value) if isinstance(value, int | float) else value
 
 
 Word = Annotated[str, BeforeValidator(_text)]
+Bool = Annotated[bool, Field(strict=True)]
+"""true or false; ``yes`` and ``on`` are words in YAML 1.2, and a fault here."""
 Args = tuple[Word, ...]
 Env = dict[str, Word]
 HardwareKey = str
@@ -97,7 +101,7 @@ class Variant(Document):
     label: str | None = None
     description: str | None = None
     min_vllm_version: Version | None = None
-    nightly_required: bool = False
+    nightly_required: Bool = False
     docker_image: Image | None = None
     extra_args: Args = ()
     extra_env: Env = {}
@@ -118,7 +122,7 @@ class Variant(Document):
     """Feature to mode: forces the feature on, in that mode."""
     cpu_offload: dict[HardwareKey, MemoryBudget] = {}
     """Memory budgets where weights are offloaded to the CPU, per hardware."""
-    released: bool = True
+    released: Bool = True
     """False: announced, weights not public yet."""
     evidence: tuple[Evidence, ...] = ()
 
@@ -195,7 +199,7 @@ class Dependency(Document):
     command: str
     note: str | None = None
     brand: str | None = None
-    optional: bool = False
+    optional: Bool = False
     install_modes: tuple[Literal["pip", "docker"], ...] = ("pip",)
 
 
@@ -229,10 +233,10 @@ class Model(Document):
     docker_source: DockerSource | None = None
     install: dict[Literal["pip", "docker"], InstallTab | Literal[False] | None] = {}
     """Tabs in their order; false hides one."""
-    nightly_required: bool = False
-    supports_dcp: bool = False
+    nightly_required: Bool = False
+    supports_dcp: Bool = False
     """Decode context parallelism works."""
-    flashinfer_autotune: bool = False
+    flashinfer_autotune: Bool = False
     """The start-up tuning of FlashInfer may be turned off."""
     default_frontend: Frontend | None = None
     license: str | None = None
@@ -388,7 +392,7 @@ class Preset(Document):
     """Qualified on; the first is used when none is asked."""
     nodes: int | None = None
     gpus: int | None = None
-    default: bool = False
+    default: Bool = False
     """Applied when hardware, strategy and variant match and nothing else is asked."""
     features: tuple[str, ...] = ()
     feature_modes: dict[str, str | dict[str, str]] = {}
@@ -475,10 +479,10 @@ class HardwareProfile(Document):
     gpu_count: int = Field(ge=1)
     vram_gb: float = Field(gt=0)
     """GB of all GPUs of the node, as sold."""
-    multi_node: bool = False
-    scalable: bool = True
+    multi_node: Bool = False
+    scalable: Bool = True
     """More such nodes can be added."""
-    restricted: bool = False
+    restricted: Bool = False
     """Offered only where a recipe names it."""
     compute_arch: str | None = None
     """Architecture of the compiler, such as ``sm_100`` or ``gfx950``."""
@@ -497,7 +501,7 @@ class HardwareMatch(Document):
 
     min_gpus: int | None = None
     max_gpus: int | None = None
-    multi_node: bool | None = None
+    multi_node: Bool | None = None
     architecture: str | None = None
 
 
@@ -545,7 +549,7 @@ class KvOffloadOption(Document):
     group: str | None = None
     order: int = 0
     description: str | None = None
-    requires_opt_in: bool = False
+    requires_opt_in: Bool = False
     brands: tuple[str, ...] | None = None
     strategies: tuple[str, ...] | None = None
     args: Args = ()
