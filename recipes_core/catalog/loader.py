@@ -22,7 +22,7 @@ from recipes_core.catalog.documents import (
     Task,
     Taxonomy,
 )
-from recipes_core.catalog.messages import dotted, faults
+from recipes_core.catalog.messages import Fault, dotted, faults
 from recipes_core.catalog.yaml_reader import line_of, parse_yaml, read_text
 from recipes_core.errors import CatalogError, nearest
 from recipes_core.findings import Finding
@@ -34,6 +34,34 @@ _REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 
 OnError = Literal["raise", "collect"]
 _D = TypeVar("_D", bound=BaseModel)
+
+
+class InvalidDocumentError(CatalogError):
+    """A file that is YAML but not the document that it should be.
+
+    Attributes:
+        findings: Every fault of the file; the error's own text says them all.
+    """
+
+    def __init__(self, found: list[Fault], text: str, label: str) -> None:
+        found = sorted(found, key=lambda fault: fault.unknown_key)
+        self.findings = [
+            Finding(
+                "error",
+                "unknown-key" if fault.unknown_key else "invalid",
+                fault.message,
+                dotted(fault.path),
+                label,
+                line_of(text, fault.path),
+            )
+            for fault in found
+        ]
+        first = self.findings[0]
+        lines = [first.message]
+        for other in self.findings[1:]:
+            place = f"line {other.line}: " if other.line else ""
+            lines.append(f"{place}{other.where}: {other.message}")
+        super().__init__("\n  ".join(lines), label, first.line, first.where)
 
 
 class _Platforms(Document):
@@ -104,9 +132,12 @@ class _Folder:
     def failed(self, error: CatalogError) -> None:
         if self.on_error == "raise":
             raise error
-        self.problems.append(
-            Finding("error", "unreadable", error.message, error.key, error.path, error.line)
-        )
+        if isinstance(error, InvalidDocumentError):
+            self.problems += error.findings
+        else:
+            self.problems.append(
+                Finding("error", "unreadable", error.message, error.key, error.path, error.line)
+            )
 
     def warn(self, code: str, message: str, path: Path, key: str = "") -> None:
         self.problems.append(Finding("warning", code, message, key, self.label(path)))
@@ -132,7 +163,7 @@ class _Folder:
         """Without the keys that only a newer peer knows, or else our words for what is wrong."""
         found = faults(error, model, data)
         if self.strict or not all(fault.unknown_key for fault in found):
-            raise _first_error(found, text, label)
+            raise InvalidDocumentError(found, text, label) from None
         kept: Any = deepcopy(dict(data))
         for fault in found:
             holder = kept
@@ -152,7 +183,7 @@ class _Folder:
         try:
             return model.model_validate(kept)
         except ValidationError as again:
-            raise _first_error(faults(again, model, kept), text, label) from None
+            raise InvalidDocumentError(faults(again, model, kept), text, label) from None
 
     def optional(self, path: Path, model: type[_D]) -> _D | None:
         """The document in a file; None where it is broken and faults are collected."""
@@ -178,18 +209,6 @@ class _Folder:
             if recipe is not None:
                 source = f"models/{inside.as_posix()}"
                 yield RecipeEntry(f"{org}/{repo}", recipe, source, self.name)
-
-
-def _first_error(found: list[Any], text: str, label: str) -> CatalogError:
-    """An error about the first fault that names the others."""
-    found = sorted(found, key=lambda fault: fault.unknown_key)
-    first = found[0]
-    message = first.message
-    for fault in found[1:]:
-        line = line_of(text, fault.path)
-        place = f"line {line}: " if line else ""
-        message += f"\n  {place}{dotted(fault.path)}: {fault.message}"
-    return CatalogError(message, label, line_of(text, first.path), dotted(first.path))
 
 
 _K = TypeVar("_K", bound=BaseModel)

@@ -52,7 +52,9 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-def _data_path(loc: Sequence[str | int], data: Any) -> tuple[tuple[str | int, ...], bool]:
+def _data_path(
+    loc: Sequence[str | int], data: Any, missing: bool
+) -> tuple[tuple[str | int, ...], bool]:
     """The part of a pydantic location that is a path in the data, and whether all of it is.
 
     Locations also hold the names of union branches; these are no keys of the file.
@@ -64,7 +66,7 @@ def _data_path(loc: Sequence[str | int], data: Any) -> tuple[tuple[str | int, ..
         if is_key or (isinstance(data, list) and isinstance(item, int) and item < len(data)):
             path.append(item)
             data = data[item]
-        elif last and isinstance(data, dict) and isinstance(item, str) and item != "[key]":
+        elif last and missing:
             path.append(item)
             return tuple(path), True
     return tuple(path), bool(loc) and bool(path) and path[-1] == loc[-1]
@@ -167,7 +169,7 @@ def faults(error: ValidationError, model: type[BaseModel], data: Mapping[str, An
     """
     placed = []
     for item in error.errors(include_url=False):
-        path, whole = _data_path(item["loc"], data)
+        path, whole = _data_path(item["loc"], data, item["type"] == "missing")
         placed.append((path, whole, item))
     deepest = {path for path, _, _ in placed}
     merged: dict[tuple[str | int, ...], list[Mapping[str, Any]]] = {}

@@ -144,6 +144,10 @@ class _Builder:
     def fail(self, message: str, event: Any) -> CatalogError:
         return CatalogError(message, self.name, event.start_mark.line + 1)
 
+    def note(self, path: tuple[str | int, ...], event: Any) -> None:
+        if self.lines is not None:
+            self.lines[path] = event.start_mark.line + 1
+
     def count(self, nodes: int, event: Any) -> None:
         self.nodes += nodes
         if self.nodes > MAX_NODES:
@@ -188,8 +192,7 @@ class _Builder:
         items: list[Any] = []
         while type(event := parser.get_event()) is not SequenceEndEvent:
             here = (*path, len(items))
-            if self.lines is not None:
-                self.lines[here] = event.start_mark.line + 1
+            self.note(here, event)
             items.append(self.value(parser, event, here))
         return items
 
@@ -204,8 +207,7 @@ class _Builder:
             if key == "<<" and event.implicit[0]:
                 raise self.fail("has a merge key (<<); write the keys out", event)
             here = (*path, key)
-            if self.lines is not None:
-                self.lines[here] = event.start_mark.line + 1
+            self.note(here, event)
             items[key] = self.value(parser, parser.get_event(), here)
         return items
 
