@@ -190,7 +190,23 @@ class Feature(Document):
     default_mode: str | None = None
     excludes: tuple[str, ...] = ()
     """Features that cannot be on beside it; the one named first by the reader stays."""
+    min_vllm_version: Version | None = None
+    """Raises the floor while the feature is on, where its flags are newer than the model."""
     companion: Companion | None = None
+
+
+class When(Document):
+    """Where a note applies: each axis a value or a list; absent = always."""
+
+    hardware: Selector | None = None
+    generation: Selector | None = None
+    brand: Selector | None = None
+    strategy: Selector | None = None
+    variant: Selector | None = None
+    preset: Selector | None = None
+    feature: Selector | None = None
+    precision: Selector | None = None
+    kv_offload: Selector | None = None
 
 
 class Dependency(Document):
@@ -408,20 +424,6 @@ class Preset(Document):
     """Absent = computed, not verified."""
 
 
-class When(Document):
-    """Where a note applies: each axis a value or a list; absent = always."""
-
-    hardware: Selector | None = None
-    generation: Selector | None = None
-    brand: Selector | None = None
-    strategy: Selector | None = None
-    variant: Selector | None = None
-    preset: Selector | None = None
-    feature: Selector | None = None
-    precision: Selector | None = None
-    kv_offload: Selector | None = None
-
-
 class Note(Document):
     """A piece of Markdown that applies to some configurations."""
 
@@ -458,6 +460,8 @@ class Recipe(Document):
     kv_offload_support: dict[str, Support] = {}
     kv_offload_overrides: dict[str, dict[HardwareKey, FeatureHardwareOverride]] = {}
     """By KV option: arguments in place of its own, per hardware key."""
+    kv_offload_installs: dict[str, str] = {}
+    """By KV option or store: an install command in place of its own."""
     kv_cache_strategy_hardware: dict[str, dict[HardwareKey, Support]] = {}
     dependencies: tuple[Dependency, ...] = ()
     omni: Omni | None = None
