@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
+from recipes_core.vllm_cli.plugins import additions
+
 Json = Any
 
 
@@ -188,10 +190,11 @@ def _options(entries: Mapping[str, Json], index: int) -> dict[str, FlagFact]:
 class Release:
     """What one vLLM release accepts; made by release()."""
 
-    def __init__(self, index: int, *, omni: bool = False) -> None:
+    def __init__(self, index: int, *, omni: bool = False, plugins: tuple[str, ...] = ()) -> None:
         self.index = index
         self.version = versions()[index]
         self.omni = omni
+        self.added = additions(plugins)
 
     @cached_property
     def omni_version(self) -> str | None:
@@ -244,6 +247,7 @@ class Release:
         if known is None:
             names = data()["choices"].get(kind, {}).items()
             known = tuple(name for name, where in names if holds(where, self.index))
+            known += self.added.choices.get(kind, ())
             self._choices[kind] = known
         return known
 
@@ -270,10 +274,10 @@ class Release:
         return where is not None and holds(where, self.index)
 
 
-@lru_cache(maxsize=128)
-def release(index: int, omni: bool = False) -> Release:
-    """The view of the release at a position of versions()."""
-    return Release(index, omni=omni)
+@lru_cache(maxsize=256)
+def release(index: int, omni: bool = False, plugins: tuple[str, ...] = ()) -> Release:
+    """The view of the release at a position of versions(), with what a set of plugins adds."""
+    return Release(index, omni=omni, plugins=plugins)
 
 
 @lru_cache(maxsize=64)

@@ -94,6 +94,9 @@ def split(args: Sequence[str]) -> Line:
     while position < last:
         word = args[position]
         position += 1
+        if word == "--":
+            items.append(Item("--", (), None, tuple(args[position:]), "--"))
+            break
         if _dotted(word):
             item = _open(word)
             if item.attached is None and position < last:
