@@ -82,6 +82,14 @@ def builtin_dir() -> Path:
     raise CatalogError("the built-in catalog is not there; the installation is incomplete", BUILTIN)
 
 
+def is_builtin(root: Path | None) -> bool:
+    """Whether a folder is the one of our own catalog."""
+    try:
+        return root is not None and root.resolve() == builtin_dir()
+    except CatalogError:
+        return False
+
+
 def catalog_root(folder: str | Path) -> Path:
     """The folder that holds a catalog's parts: the given one, or ``recipes`` inside it.
 
@@ -272,7 +280,7 @@ def load_catalog(
     vocabulary = False
     for given in dirs or (BUILTIN,):
         root = catalog_root(given)
-        own = root.resolve() == _builtin_or_none()
+        own = is_builtin(root)
         folder = _Folder(str(given), root, own if strict is None else strict, on_error)
         path = root / "taxonomy.yaml"
         if path.exists():
@@ -296,10 +304,3 @@ def load_catalog(
     catalog.strategies = _ordered(catalog.strategies, catalog.taxonomy.strategies)
     catalog.recipes = {entry.id: entry for entry in sorted(recipes.values(), key=lambda e: e.id)}
     return catalog
-
-
-def _builtin_or_none() -> Path | None:
-    try:
-        return builtin_dir().resolve()
-    except CatalogError:
-        return None

@@ -273,14 +273,24 @@ def parse_yaml(text: str, name: str) -> Mapping[str, Any]:
     return _parse(text, name)
 
 
+def lines_of(text: str) -> dict[tuple[str | int, ...], int]:
+    """The line, from 1, of each key and item of a text, by its path.
+
+    Raises:
+        CatalogError: The text is not one plain YAML mapping.
+    """
+    lines: dict[tuple[str | int, ...], int] = {}
+    _parse(text, "", lines)
+    return lines
+
+
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
     """The line, from 1, on which a key or item stands, or the nearest one around it.
 
     Reads the text again: for error messages only.
     """
-    lines: dict[tuple[str | int, ...], int] = {}
     try:
-        _parse(text, "", lines)
+        lines = lines_of(text)
     except CatalogError:
         return None
     place = tuple(path)
