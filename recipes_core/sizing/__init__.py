@@ -1,0 +1,1 @@
+"""GPU memory of one engine, figure by figure."""
