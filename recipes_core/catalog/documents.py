@@ -124,6 +124,8 @@ class Variant(Document):
     """Memory budgets where weights are offloaded to the CPU, per hardware."""
     released: Bool = True
     """False: announced, weights not public yet."""
+    request: Literal["chat", "completions", "embeddings"] | None = None
+    """What the first request to this checkpoint asks; absent = as the model says."""
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -216,6 +218,8 @@ class Dependency(Document):
     note: str | None = None
     brand: str | None = None
     optional: Bool = False
+    when: When | None = None
+    """Configurations that need the step; absent = all."""
     install_modes: tuple[Literal["pip", "docker"], ...] = ("pip",)
 
 
