@@ -29,7 +29,7 @@ BYTES: dict[str, float] = {
 """Bytes of one parameter in the peer's rule of thumb, which leaves scales out."""
 _SCALE = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _COUNT = re.compile(r"~?\s*([\d.]+)\s*([KMBT])\b", re.IGNORECASE)
-_SIZE_IN_KEY = re.compile(r"(?:^|_)(\d+(?:\.\d+)?)([bmt])(?:_|$)")
+_SIZE_IN_KEY = re.compile(r"(?:^|_)(\d+(?:[._]\d+)?)([bmt])(?:_|$)")
 _SIZE_IN_NAME = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)([BMT])(?![A-Za-z\d])")
 
 
@@ -67,7 +67,7 @@ def variant_parameters(recipe: Recipe, name: str, variant: Variant) -> float | N
     """Parameters of a variant: by the size in its id or checkpoint's name if it has another."""
     said = _SIZE_IN_KEY.search(name)
     if said:
-        return float(said[1]) * _SCALE[said[2].upper()]
+        return float(said[1].replace("_", ".")) * _SCALE[said[2].upper()]
     if variant.model_id:
         here = _SIZE_IN_NAME.search(variant.model_id.rsplit("/", 1)[-1])
         base = _SIZE_IN_NAME.search(recipe.model.model_id.rsplit("/", 1)[-1])
