@@ -1,13 +1,13 @@
 """Build recipes_core/vllm_cli/tables.json: what every vLLM release accepts, in one small file.
 
-The input is one ``VERSION.json`` per release (and ``omni-VERSION.json``, ``bench-VERSION.json``), as
-``scripts/extract_vllm_cli.py`` writes them from a wheel. Neighbouring releases hardly differ, so
+The input is a ``VERSION.json`` per release (also ``omni-VERSION.json``, ``bench-VERSION.json``),
+as ``scripts/extract_vllm_cli.py`` writes them from a wheel. Neighbouring releases hardly differ, so
 each fact is kept once, with the range of releases in which it holds.
 
     python scripts/build_vllm_cli.py ../shared/vllm_cli              # all releases of a folder
     python scripts/build_vllm_cli.py ../shared/vllm_cli NEW_FOLDER   # and some more
     python scripts/build_vllm_cli.py --extend NEW_FOLDER             # add to the file in the wheel
-    python scripts/build_vllm_cli.py --wheel 0.34.0                  # read a new release, then add it
+    python scripts/build_vllm_cli.py --wheel 0.34.0                  # read a new release first
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def env_record(variable: Table) -> Table:
     return {key: variable[key] for key in ("type", "default", "deprecated") if variable.get(key)}
 
 
-def fold_records(tables: list[Table], get: Callable[[Table], dict[str, Table]], make: Callable[[Table], Table]) -> Table:
+def fold_records(
+    tables: list[Table], get: Callable[[Table], dict[str, Table]], make: Callable[[Table], Table]
+) -> Table:
     """``{name: {"r": [[spans, record], ...], "c": {choice: spans}, "s": {suggestion: spans}}}``."""
     found: dict[str, dict[str, dict[str, list[int]]]] = {}
     for index, table in enumerate(tables):
@@ -97,7 +99,9 @@ def fold_records(tables: list[Table], get: Callable[[Table], dict[str, Table]], 
         entry = {"r": [[spans(where), json.loads(record)] for record, where in records]}
         for key, short in (("choices", "c"), ("suggested", "s")):
             if slot[key]:
-                entry[short] = [[json.loads(v), spans(where)] for v, where in sorted(slot[key].items())]
+                entry[short] = [
+                    [json.loads(v), spans(where)] for v, where in sorted(slot[key].items())
+                ]
         out[name] = entry
     return out
 
@@ -150,7 +154,9 @@ def fold(tables: list[Table], omni: list[Table], bench: list[Table]) -> Table:
         },
         "configs": {
             config: fold_records(
-                tables, lambda table, config=config: table["config_fields"].get(config, {}), field_record
+                tables,
+                lambda table, config=config: table["config_fields"].get(config, {}),
+                field_record,
             )
             for config in configs
         },
@@ -167,7 +173,9 @@ def fold(tables: list[Table], omni: list[Table], bench: list[Table]) -> Table:
             "flags": {
                 command: fold_records(
                     bench,
-                    lambda table, command=command: _by_name({"flags": table["commands"].get(command, [])}),
+                    lambda table, command=command: _by_name(
+                        {"flags": table["commands"].get(command, [])}
+                    ),
                     flag_record,
                 )
                 for command in sorted({name for table in bench for name in table["commands"]})
@@ -207,7 +215,7 @@ def unfold(folded: Table) -> tuple[list[Table], list[Table], list[Table]]:
         {
             "vllm_version": version,
             "flags": flags(folded["omni"]["flags"], i),
-            "env": dict.fromkeys(unfold_names(folded["omni"]["env"], i), {}),
+            "env": {key: {} for key in unfold_names(folded["omni"]["env"], i)},
         }
         for i, version in enumerate(folded["omni"]["versions"])
     ]
@@ -238,13 +246,13 @@ def write(folded: Table, path: Path) -> None:
         return dump(value)
 
     deep = {"choices": 2, "configs": 2, "omni": 2, "bench": 3}
-    parts = [
-        f"{dump(key)}:{block(value, deep.get(key, 1))}" for key, value in folded.items()
-    ]
+    parts = [f"{dump(key)}:{block(value, deep.get(key, 1))}" for key, value in folded.items()]
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
-def read_folders(folders: Iterable[Path]) -> tuple[dict[str, Table], dict[str, Table], dict[str, Table]]:
+def read_folders(
+    folders: Iterable[Path],
+) -> tuple[dict[str, Table], dict[str, Table], dict[str, Table]]:
     """The tables of some folders by release; a later folder wins."""
     found: tuple[dict[str, Table], dict[str, Table], dict[str, Table]] = ({}, {}, {})
     for folder in folders:
@@ -258,20 +266,39 @@ def read_folders(folders: Iterable[Path]) -> tuple[dict[str, Table], dict[str, T
 
 def main(argv: list[str] | None = None) -> int:
     """Build the file; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("folders", nargs="*", type=Path)
-    parser.add_argument("--extend", action="store_true", help="keep the releases of the target file")
-    parser.add_argument("--wheel", action="append", default=[], metavar="VERSION", help="read a release from its wheel")
+    parser.add_argument(
+        "--extend", action="store_true", help="keep the releases of the target file"
+    )
+    parser.add_argument(
+        "--wheel",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="read a release from its wheel",
+    )
     parser.add_argument("--out", type=Path, default=TARGET)
     args = parser.parse_args(argv)
     found: tuple[dict[str, Table], dict[str, Table], dict[str, Table]] = ({}, {}, {})
     if (args.extend or args.wheel) and TARGET.exists():
-        for slot, old in zip(found, unfold(json.loads(TARGET.read_text(encoding="utf-8"))), strict=True):
+        for slot, old in zip(
+            found, unfold(json.loads(TARGET.read_text(encoding="utf-8"))), strict=True
+        ):
             slot.update({table["vllm_version"]: table for table in old})
     with tempfile.TemporaryDirectory() as scratch:
         for version in args.wheel:
             subprocess.run(
-                [sys.executable, str(REPO / "scripts" / "extract_vllm_cli.py"), "dump", version, "--out", scratch],
+                [
+                    sys.executable,
+                    str(REPO / "scripts" / "extract_vllm_cli.py"),
+                    "dump",
+                    version,
+                    "--out",
+                    scratch,
+                ],
                 check=True,
             )
         for slot, new in zip(found, read_folders([*args.folders, Path(scratch)]), strict=True):
