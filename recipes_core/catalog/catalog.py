@@ -60,6 +60,8 @@ class Catalog:
     recipes: dict[str, RecipeEntry] = field(default_factory=dict)
     problems: list[Finding] = field(default_factory=list)
     roots: dict[str, Path] = field(default_factory=dict)
+    kept: dict[str, object] = field(default_factory=dict, repr=False)
+    """Answers that upper floors derived from these documents, by recipe id."""
 
     @property
     def hardware(self) -> dict[str, HardwareProfile]:

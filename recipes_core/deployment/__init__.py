@@ -1,0 +1,157 @@
+"""deploy(): the processes, files, and install steps of a configuration (floor 4)."""
+
+from __future__ import annotations
+
+from recipes_core.configuration import Configuration
+from recipes_core.deployment.container import image_of, make_container
+from recipes_core.deployment.engine import Engine, dp_router_of, engine_process, make_engine
+from recipes_core.deployment.install import make_install, version_floor
+from recipes_core.deployment.kv_store import instance_processes, store_files, store_processes
+from recipes_core.deployment.model import (
+    Container,
+    Deployment,
+    File,
+    Install,
+    Line,
+    Placeholder,
+    Process,
+    ReaderValues,
+    Step,
+    placeholders_in,
+)
+from recipes_core.deployment.placeholders import fill, find_placeholders
+from recipes_core.deployment.pools import pool_processes
+from recipes_core.deployment.routers import dp_router
+from recipes_core.findings import Finding
+
+__all__ = [
+    "Container",
+    "Deployment",
+    "File",
+    "Install",
+    "Line",
+    "Placeholder",
+    "Process",
+    "ReaderValues",
+    "Step",
+    "deploy",
+    "placeholders_in",
+]
+
+
+def deploy(config: Configuration, values: ReaderValues | None = None) -> Deployment:
+    """Lay a configuration out as processes.
+
+    Args:
+        config: What ``configure`` returned.
+        values: What the reader fills in: addresses, folders, names of secret variables.
+    """
+    values = values or ReaderValues()
+    processes, engines, findings = _engines(config)
+    helpers = _companions(config)
+    routers = [process for process in processes if process.role == "router"]
+    running = [process for process in processes if process.role != "router"]
+    ordered = [
+        *store_processes(config),
+        *(helper for helper in helpers if helper.start == "before"),
+        *running,
+        *(helper for helper in helpers if helper.start != "before"),
+        *routers,
+    ]
+    image = image_of(config)
+    docker = config.recipe.model.install.get("docker") is not False or config.rules.is_omni
+    host = bool(config.pools) or config.nodes > 1
+    for process in running:
+        if values.model_path:
+            process.argv[2] = values.model_path
+        chosen = image if docker else (None, "the recipe has no container that holds all it needs")
+        process.container = make_container(config, process, chosen, host=host, values=values)
+    steps = [Step(r.install, f"for {r.label}") for r in routers if r.install]
+    install = make_install(config, image[0], image[1], steps)
+    deployment = Deployment(
+        configuration=config,
+        type=_type(config),
+        processes=ordered,
+        install=install,
+        min_vllm_version=version_floor(config),
+        docker_image=image[0],
+        files=store_files(config, running),
+        findings=[*config.findings, *findings, *_clashes(ordered)],
+        values=values,
+        layouts=[engine.pool for engine in engines],
+    )
+    deployment.placeholders = find_placeholders(deployment)
+    fill(deployment)
+    return deployment
+
+
+def _engines(config: Configuration) -> tuple[list[Process], list[Engine], list[Finding]]:
+    if config.pools:
+        return pool_processes(config)
+    if config.kv_store is not None:
+        return instance_processes(config)
+    engine = make_engine(config)
+    nodes = engine.pool.nodes if not config.rules.is_omni else 1
+    if nodes == 1:
+        processes = [engine_process(engine, name="serve", role="serve", node=0, address="$HEAD_IP")]
+    else:
+        processes = [
+            engine_process(
+                engine,
+                name="head" if node == 0 else f"worker-{node}",
+                role="head" if node == 0 else "worker",
+                node=node,
+                address="$HEAD_IP",
+            )
+            for node in range(nodes)
+        ]
+    router = dp_router_of(config, engine.pool)
+    if router is not None:
+        processes.append(dp_router(config, router, engine.pool.dp))
+    return processes, [engine], engine.findings
+
+
+def _type(config: Configuration) -> str:
+    if config.rules.is_omni:
+        return "omni"
+    if config.pools:
+        return "pd_cluster"
+    if config.kv_store is not None:
+        return "kv_store_lb"
+    return config.strategy.deploy_type if config.strategy else "single_node"
+
+
+def _companions(config: Configuration) -> list[Process]:
+    found = []
+    option = config.catalog.taxonomy.kv_offload.get(config.kv_offload or "")
+    if option is not None and option.companion is not None:
+        found.append((f"kv_offload:{config.kv_offload}", option.companion, option.install))
+    for name in config.features:
+        companion = config.recipe.features[name].companion
+        if companion is not None:
+            found.append((name, companion, companion.install))
+    return [
+        Process(
+            name=f"companion-{number}" if len(found) > 1 else "companion",
+            role="companion",
+            argv=companion.command.replace("\\\n", " ").split(),
+            text=companion.command.strip(),
+            label=companion.label,
+            feature=feature,
+            start=companion.start,
+            install=install,
+            description=companion.description,
+            port=companion.port,
+        )
+        for number, (feature, companion, install) in enumerate(found, 1)
+    ]
+
+
+def _clashes(processes: list[Process]) -> list[Finding]:
+    """Two processes of one node on one port."""
+    router = next((p for p in processes if p.role == "router" and p.port is not None), None)
+    serve = next((p for p in processes if p.role in {"serve", "head"}), None)
+    if router is None or serve is None or router.port != serve.port:
+        return []
+    message = f"the router and the engine both listen on port {router.port}"
+    return [Finding("error", "port-clash", message, "--port", "reader")]

@@ -1,0 +1,134 @@
+"""Containers: the image of a configuration and the ``docker run`` of a process."""
+
+from __future__ import annotations
+
+from recipes_core.catalog.documents import HardwareProfile, Image
+from recipes_core.configuration import Configuration
+from recipes_core.deployment.model import Container, Process, ReaderValues
+
+CACHE = "$HF_CACHE:/root/.cache/huggingface"
+IMAGES = {
+    "nvidia": "vllm/vllm-openai:latest",
+    "amd": "vllm/vllm-openai-rocm:latest",
+    "tpu": "vllm/vllm-tpu:latest",
+    "xpu": "vllm/vllm-openai-xpu:latest",
+    "cpu": "vllm/vllm-openai-cpu:latest-x86_64",
+}
+CUDA_ORDER = ("cu130", "cu129")
+
+
+def kind_of(profile: HardwareProfile) -> str:
+    """``nvidia amd tpu xpu cpu npu``: what decides image, install, and container flags."""
+    if profile.brand == "NVIDIA":
+        return "nvidia"
+    if profile.brand == "AMD":
+        return "amd"
+    return profile.generation
+
+
+def nightly(config: Configuration) -> bool:
+    """Whether no release serves this configuration."""
+    return bool(
+        config.recipe.model.nightly_required
+        or config.variant.nightly_required
+        or "nightly" in {config.recipe.model.min_vllm_version, config.variant.min_vllm_version}
+    )
+
+
+def _of_brand(image: Image | None, profile: HardwareProfile, cuda: str | None) -> str | None:
+    """A variant's or model's image for this brand; a plain string is for NVIDIA alone."""
+    if image is None:
+        return None
+    if isinstance(image, str):
+        return image if profile.brand == "NVIDIA" else None
+    found = image.get(profile.brand.lower())
+    if found is None and profile.brand == "NVIDIA":
+        found = {key: value for key, value in image.items() if key.startswith("cu")} or None  # type: ignore[assignment]
+    if isinstance(found, dict):
+        order = [cuda, *CUDA_ORDER] if cuda else list(CUDA_ORDER)
+        return next((found[key] for key in order if key in found), next(iter(found.values()), None))
+    return found
+
+
+def image_of(config: Configuration) -> tuple[str | None, str | None]:
+    """The image of a configuration, and why there is none.
+
+    The first of: the variant's for exactly this hardware, the variant's, the model's, the usual
+    one of the kind of hardware.
+    """
+    profile, variant = config.profile, config.variant
+    cuda = config.selection.install if (config.selection.install or "").startswith("cu") else None
+    exact = variant.hardware_overrides.get(config.hardware)
+    image = None
+    if exact is not None and exact.docker_image is not None:
+        own = exact.docker_image
+        image = own if isinstance(own, str) else _of_brand(own, profile, cuda)
+    image = (
+        image
+        or _of_brand(variant.docker_image, profile, cuda)
+        or _of_brand(config.recipe.model.docker_image, profile, cuda)
+    )
+    if image is not None:
+        return _pinned(image.removeprefix("docker pull ").strip(), config), None
+    kind = kind_of(profile)
+    image = IMAGES.get(kind)
+    if image is None:
+        return None, f"there is no public vLLM image for {profile.brand}; the recipe pins none"
+    if nightly(config) and kind in {"nvidia", "amd"}:
+        image = image.replace(":latest", ":nightly")
+    return _pinned(image, config), None
+
+
+def _pinned(image: str, config: Configuration) -> str:
+    version = config.selection.vllm
+    if version is None or not image.startswith("vllm/vllm-openai"):
+        return image
+    name, _, tag = image.partition(":")
+    return f"{name}:v{version}" + ("-x86_64" if tag.endswith("-x86_64") else "")
+
+
+def make_container(
+    config: Configuration, process: Process, image: tuple[str | None, str | None], *, host: bool,
+    values: ReaderValues,
+) -> Container:  # fmt: skip
+    """The container of an engine's process.
+
+    Args:
+        config: The configuration.
+        process: An engine's process.
+        image: The image, or None and the reason.
+        host: Use the host's network: the process talks to other nodes.
+        values: The reader's values.
+    """
+    name, reason = image
+    if name is None:
+        return Container(None, reason=reason)
+    kind = kind_of(config.profile)
+    host = host or kind == "tpu"
+    publish = ["--network", "host"] if host else ["-p", f"{process.port or 8000}:{process.port or 8000}"]
+    first, second = {
+        "amd": (
+            ["--device=/dev/kfd", "--device=/dev/dri"],
+            ["--security-opt", "seccomp=unconfined", "--group-add", "video"],
+        ),
+        "cpu": (["--shm-size=16g"], []),
+        "xpu": (
+            ["--device", "/dev/dri"],
+            ["-v", "/dev/dri/by-path:/dev/dri/by-path", "--shm-size=16g"],
+        ),
+        "tpu": (["--privileged", "--network", "host"], ["-v", "/dev/shm:/dev/shm"]),
+    }.get(kind, (["--gpus", "all"], []))
+    common = ["--ipc=host"] if kind == "tpu" else ["--privileged", "--ipc=host", *publish]
+    lines = [first, *([second] if second else []), common]
+    return Container(name, lines, _volumes(config, process, values))
+
+
+def _volumes(config: Configuration, process: Process, values: ReaderValues) -> list[str]:
+    volumes = [CACHE]
+    if "MOONCAKE_CONFIG_PATH" in process.env:
+        path = process.env["MOONCAKE_CONFIG_PATH"]
+        volumes.append(f"{path}:{path}:ro")
+    model = values.model_path or config.model_id
+    if model.startswith(("/", "./", "../")):
+        volumes.append(f"{model}:{model}:ro")
+    return volumes

@@ -1,0 +1,48 @@
+"""A PD cluster: a prefill and a decode pool behind a router."""
+
+from __future__ import annotations
+
+from recipes_core.configuration import Configuration
+from recipes_core.deployment.engine import Engine, engine_process, make_engine
+from recipes_core.deployment.model import Process
+from recipes_core.deployment.routers import POOL_ROUTERS
+from recipes_core.findings import Finding
+
+
+def pool_processes(config: Configuration) -> tuple[list[Process], list[Engine], list[Finding]]:
+    """The processes of both pools and their router."""
+    processes: list[Process] = []
+    engines: list[Engine] = []
+    findings: list[Finding] = []
+    endpoints: dict[str, list[str]] = {}
+    local_sizes: dict[str, int] = {}
+    for role in config.pools:
+        engine = make_engine(config, role)
+        engines.append(engine)
+        findings += engine.findings
+        pool = engine.pool
+        address = f"${role.upper()}_NODE_1"
+        for node in range(pool.nodes):
+            name = f"{role}-{node + 1}" if pool.nodes > 1 else role
+            processes.append(
+                engine_process(engine, name=name, role=role, node=node, address=address, pool=role)
+            )
+        serving = pool.nodes if pool.shape == "dep" else 1
+        own = processes[-pool.nodes :]
+        endpoints[role] = [
+            f"http://${role.upper()}_NODE_{node + 1}:{own[node].port}" for node in range(serving)
+        ]
+        local_sizes[role] = pool.dp_local if pool.shape == "dep" else 1
+    router, remarks = POOL_ROUTERS[config.router or "vllm"](config, endpoints, local_sizes)
+    findings += remarks
+    findings += _port_clash(config, processes)
+    return [*processes, router], engines, findings
+
+
+def _port_clash(config: Configuration, processes: list[Process]) -> list[Finding]:
+    shared = all(pool.nodes == 0 for pool in config.pools.values())
+    ports = [process.port for process in processes if process.node == 0]
+    if not shared or len(set(ports)) == len(ports):
+        return []
+    message = f"both halves of the node listen on port {ports[0]}"
+    return [Finding("error", "port-clash", message, "--port", config.entry.source)]

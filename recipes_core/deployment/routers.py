@@ -1,0 +1,160 @@
+"""Routers: in front of pools, of one data-parallel engine, and of a store's instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from recipes_core.catalog.documents import DpRouter, RouterSettings
+from recipes_core.configuration import Configuration
+from recipes_core.deployment.model import Process
+from recipes_core.findings import Finding
+from recipes_core.flags import Flag, Provenance, parse_args
+
+INSTALL = "uv pip install vllm-router"
+Endpoints = dict[str, list[str]]
+"""Addresses of the processes that serve, by pool."""
+
+
+def _flags(words: Iterable[str], source: Provenance) -> list[tuple[Flag, Provenance]]:
+    return [(flag, source) for flag in parse_args(tuple(words))]
+
+
+def _router(
+    argv: list[str], first: int, source: Provenance, install: str, description: str,
+    *, indent: int = 4, port: int | None = None,
+) -> Process:  # fmt: skip
+    return Process(
+        name="router", role="router", argv=argv, flags=_flags(argv[first:], source), first=first,
+        indent=indent, start="after", label="Router", install=install, description=description,
+        port=port,
+    )  # fmt: skip
+
+
+def pool_settings(config: Configuration) -> RouterSettings:
+    """Policy and pins of the router before pools: preset, else recipe, else strategy."""
+    override = config.recipe.strategy_overrides.get(config.strategy_id or "")
+    parts = (
+        config.preset.router if config.preset else None,
+        override.router if override else None,
+        config.strategy.router if config.strategy else None,
+    )
+    merged: dict[str, object] = {}
+    for part in reversed(parts):
+        if part is not None:
+            merged |= part.model_dump(exclude_none=True)
+    return RouterSettings.model_validate(merged)
+
+
+def vllm_pool_router(
+    config: Configuration, endpoints: Endpoints, local_sizes: dict[str, int]
+) -> tuple[Process, list[Finding]]:
+    """``vllm-router`` before a prefill and a decode pool."""
+    settings = pool_settings(config)
+    pinned = settings.intra_node_data_parallel_size
+    size = pinned or max(local_sizes.values())
+    argv = ["vllm-router", "--policy", settings.policy or "round_robin", "--vllm-pd-disaggregation"]
+    for role in ("prefill", "decode"):
+        for url in endpoints[role]:
+            argv += [f"--{role}", url]
+    argv += ["--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT"]
+    argv += ["--intra-node-data-parallel-size", str(size)]
+    findings = []
+    if pinned is None and len(set(local_sizes.values())) > 1:
+        shapes = ", ".join(f"{role} {count}" for role, count in local_sizes.items())
+        message = (
+            f"the router takes one data-parallel size a node, {size}, but the pools differ: {shapes}"
+        )
+        findings.append(
+            Finding("warning", "router-pools-differ", message, "--intra-node-data-parallel-size",
+                    f"strategies/{config.strategy_id}.yaml")
+        )  # fmt: skip
+    source = Provenance("strategy", f"strategies/{config.strategy_id}.yaml", "router")
+    text = "Sends each request to a prefill process and its answer's tokens to a decode process."
+    return _router(argv, 3, source, settings.install or INSTALL, text), findings
+
+
+def smg_pool_router(
+    config: Configuration, endpoints: Endpoints, local_sizes: dict[str, int]
+) -> tuple[Process, list[Finding]]:
+    """The Shepherd Model Gateway before a prefill and a decode pool."""
+    settings = pool_settings(config)
+    policy = settings.policy or "round_robin"
+    argv = ["smg", "launch", "--pd-disaggregation"]
+    for role in ("prefill", "decode"):
+        for url in endpoints[role]:
+            argv += [f"--{role}", url]
+    argv += ["--policy", policy, "--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT"]
+    source = Provenance("reader", "reader", "router=smg")
+    text = "A gateway in Rust that pairs prefill and decode workers."
+    process = _router(argv, 2, source._replace(layer="strategy"), "uv pip install smg", text)
+    findings = []
+    if max(local_sizes.values()) > 1:
+        message = "smg addresses a node's data-parallel ranks as one worker"
+        findings.append(Finding("info", "router-ranks", message, "router", "reader"))
+    return process, findings
+
+
+def dynamo_pool_router(
+    config: Configuration, endpoints: Endpoints, local_sizes: dict[str, int]
+) -> tuple[Process, list[Finding]]:
+    """Dynamo's front end, to which the pools' workers register by themselves."""
+    argv = ["python3", "-m", "dynamo.frontend", "--router-mode", "kv"]
+    argv += ["--http-host", "$ROUTER_HOST", "--http-port", "$ROUTER_PORT"]
+    source = Provenance("strategy", f"strategies/{config.strategy_id}.yaml", "routers")
+    text = (
+        "Workers find it through the discovery service that Dynamo is set up with, so it takes"
+        " no addresses."
+    )
+    process = _router(argv, 3, source, "uv pip install 'ai-dynamo[vllm]'", text)
+    message = (
+        "Dynamo's workers are started by `python3 -m dynamo.vllm` with the arguments of each pool"
+        f" in place of `vllm serve` ({sum(len(urls) for urls in endpoints.values())} of them)"
+    )
+    return process, [Finding("info", "dynamo-workers", message, "router", "reader")]
+
+
+POOL_ROUTERS: dict[
+    str,
+    Callable[[Configuration, Endpoints, dict[str, int]], tuple[Process, list[Finding]]],
+] = {"vllm": vllm_pool_router, "smg": smg_pool_router, "dynamo": dynamo_pool_router}
+"""A router is one function and one line here."""
+
+
+def dp_router(config: Configuration, router: DpRouter, size: int) -> Process:
+    """``vllm-router`` in front of one engine, across its data-parallel ranks."""
+    port = config.selection.port or router.port
+    argv = [
+        "vllm-router", "--host", "0.0.0.0", "--port", str(port),  # noqa: S104
+        "--policy", router.policy, "--intra-node-data-parallel-size", str(size),
+        "--worker-urls", f"http://localhost:{router.engine_port}",
+        "--worker-startup-timeout-secs", str(router.startup_timeout_s),
+    ]  # fmt: skip
+    owner = config.recipe.dp_router is not None
+    source = Provenance(
+        "recipe" if owner else "strategy",
+        config.entry.source if owner else f"strategies/{config.strategy_id}.yaml",
+        "dp_router",
+    )
+    text = (
+        "Spreads requests over the engine's data-parallel ranks; its rank count has to be the"
+        " engine's. The policy decides which rank a conversation returns to."
+    )
+    process = _router(argv, 1, source, router.install, text, indent=2, port=port)
+    process.label = "vLLM Router"
+    return process
+
+
+def store_router(config: Configuration, instances: int, port: int) -> Process:
+    """``vllm-router`` before the instances of a KV store."""
+    store = config.kv_store
+    if store is None:
+        raise ValueError("no KV store is chosen")
+    argv = ["vllm-router", "--policy", store.router.policy, "--worker-urls"]
+    argv += [f"http://$VLLM_INSTANCE_{number}:{port}" for number in range(1, instances + 1)]
+    argv += [
+        "--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT", "--cache-threshold", "0.5",
+        "--balance-abs-threshold", "4", "--balance-rel-threshold", "1.1",
+    ]  # fmt: skip
+    source = Provenance("kv store", f"kv_store/{store.name}.yaml", "router")
+    text = "Sends a request to the instance that holds most of its prefix."
+    return _router(argv, 3, source, store.router.install, text, port=store.router.port)

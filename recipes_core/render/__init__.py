@@ -1,0 +1,1 @@
+"""Text of every kind: shell, Docker, Markdown, JSON, HTML (floor 5)."""

@@ -1,0 +1,150 @@
+"""Shell text: commands, exports, containers, scripts. The only place where words are quoted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from recipes_core.deployment.model import Deployment, File, Process, placeholders_in
+
+_BARE = re.compile(r"(?:[A-Za-z0-9_./=:@,+%-]|\$[A-Za-z_][A-Za-z0-9_]*)+")
+_STRICT = re.compile(r"[A-Za-z0-9_./=:@,+%-]+")
+
+
+@lru_cache(maxsize=8192)
+def quote(word: str, strict: bool = False) -> str:
+    """A word for a POSIX shell.
+
+    Args:
+        word: Any text.
+        strict: Quote ``$NAME`` too: a reader typed it, so it is no placeholder of ours.
+    """
+    if (_STRICT if strict else _BARE).fullmatch(word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def _join(lines: Iterable[str], indent: int) -> str:
+    return f" \\\n{' ' * indent}".join(lines)
+
+
+def command_lines(process: Process) -> list[str]:
+    """The lines of a process's command: one flag with its values each."""
+    return [
+        " ".join([quote(word, line.reader) for word in line.words]) for line in process.lines()
+    ]
+
+
+def command(process: Process) -> str:
+    """The command of a process, without its variables."""
+    if process.text is not None:
+        return process.text
+    return _join(command_lines(process), process.indent)
+
+
+def exports(env: Mapping[str, str]) -> str:
+    """``export`` lines for a process's variables, empty where there are none."""
+    return "".join(f"export {name}={quote(value)}\n" for name, value in env.items())
+
+
+def script(process: Process) -> str:
+    """Exports and command, as pasted into a terminal."""
+    return exports(process.env) + command(process)
+
+
+def _container_lines(process: Process) -> list[str] | None:
+    container = process.container
+    if container is None or container.image is None:
+        return None
+    first, *rest = container.run
+    lines = [" ".join(["docker", "run", *map(quote, first)])]
+    lines += [" ".join(map(quote, words)) for words in rest]
+    for volume in container.volumes:
+        shown = volume.replace("$HF_CACHE:", "~/.cache/huggingface:", 1)
+        home, tail = ("~", shown[1:]) if shown.startswith("~") else ("", shown)
+        lines.append(f"-v {home}{quote(tail)}")
+    lines += [f"-e {quote(f'{name}={value}')}" for name, value in process.env.items()]
+    return lines
+
+
+def docker_command(process: Process) -> str | None:
+    """``docker run`` of an engine's process as text; None where it has no container."""
+    lines = _container_lines(process)
+    if lines is None or process.container is None:
+        return None
+    model, *flags = command_lines(process)
+    lines.append(f"{quote(process.container.image or '')} {model.split(' ', 2)[2]}")
+    return _join([*lines, *flags], 2)
+
+
+def docker_argv(
+    process: Process, placeholders: Mapping[str, str] | None = None
+) -> tuple[list[str] | None, list[str]]:
+    """``docker run`` as an argument vector that runs without a shell.
+
+    Returns:
+        The vector, or None while a placeholder in it has no value, and the names of those.
+    """
+    container = process.container
+    if container is None or container.image is None:
+        return None, []
+    words = ["docker", "run"]
+    for line in container.run:
+        words += line
+    for volume in container.volumes:
+        words += ["-v", volume]
+    for name, value in process.env.items():
+        words += ["-e", f"{name}={value}"]
+    words += [container.image, *process.argv[2:]]
+    given = placeholders or {}
+    reader = {word for line in process.lines() if line.reader for word in line.words}
+    needs = [
+        name
+        for name in placeholders_in(word for word in words if word not in reader)
+        if name not in given
+    ]
+    if needs:
+        return None, needs
+    for name, value in given.items():
+        pattern = re.compile(rf"\${name}(?![A-Za-z0-9_])")
+        words = [
+            word if word in reader else pattern.sub(lambda _, text=value: text, word)  # type: ignore[misc]
+            for word in words
+        ]
+    return words, []
+
+
+def heredoc(file: File) -> str:
+    """A command that writes a file; ``$NAME`` in it is filled in by the shell."""
+    body = json.dumps(file.content, indent=2, ensure_ascii=False)
+    return f'cat > "{file.path}" <<EOF\n{_heredoc_safe(body)}\nEOF'
+
+
+def _heredoc_safe(body: str) -> str:
+    """The body with everything but ``$NAME`` kept from the shell."""
+    body = body.replace("\\", "\\\\").replace("`", "\\`")
+    return re.sub(r"\$(?![A-Za-z_])", r"\\$", body)
+
+
+def guarded_script(deployment: Deployment, process: Process) -> str:
+    """A file to download: it stops at the first fault, and at a placeholder without a value."""
+    words = [*process.argv, *process.env.values(), process.text or ""]
+    files = [file for file in deployment.files if process.name in file.used_by]
+    for file in files:
+        words += [file.path, *map(str, file.content.values())]
+    hints = {item.name: item.hint for item in deployment.placeholders}
+    lines = ["#!/usr/bin/env bash", "set -euo pipefail"]
+    if process.label:
+        lines.append(f"# {process.label}".replace("\n", " "))
+    lines += [
+        f': "${{{name}:?{_hint(hints.get(name, name))}}}"' for name in placeholders_in(words)
+    ]
+    lines += [heredoc(file) for file in files]
+    lines.append(script(process))
+    return "\n".join(lines) + "\n"
+
+
+def _hint(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9 .,:()_/-]", " ", text)
