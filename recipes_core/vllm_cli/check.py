@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from recipes_core.findings import Finding, Severity
 from recipes_core.vllm_cli.environment import check_variable
@@ -17,7 +17,6 @@ from recipes_core.vllm_cli.tables import (
     option_spans,
     release,
     table_for,
-    versions,
 )
 from recipes_core.vllm_cli.values import (
     PLUGIN_FLAGS,
@@ -69,6 +68,10 @@ def _unknown(item: Item, rel: Release, matches: list[str]) -> Finding:
         shown = ", ".join(sorted(matches)[:8])
         text = f"{flag} is short for more than one flag of vLLM {rel.version}: {shown}"
         return Finding("error", "ambiguous-flag", text, flag)
+    if rel.bench:
+        hint = nearest(flag, rel.options)
+        text = f"vllm bench {rel.bench} {rel.version} has no {flag}{hint}"
+        return Finding("error", "unknown-flag", text, flag)
     spans = option_spans().get(flag, ())
     history = describe_spans(spans, rel.index)
     if flag in REPLACEMENTS and spans and spans[0] < rel.index:
@@ -114,7 +117,7 @@ def _notes(item: Item, fact: FlagFact, rel: Release) -> Iterator[Finding]:
         text = "--config=FILE is accepted and not read: write --config FILE, as two words"
         yield Finding("warning", "config-not-read", text, name)
     since, why = INERT.get(name, ("", ""))
-    if since and rel.index >= table_for(since).index:
+    if since and rel.index >= table_for(since).position:
         text = f"{name} does nothing in vLLM {rel.version}: {why}"
         yield Finding("warning", "ignored-flag", text, name)
     elif fact.deprecated:
@@ -123,40 +126,54 @@ def _notes(item: Item, fact: FlagFact, rel: Release) -> Iterator[Finding]:
         yield Finding("warning", "deprecated-flag", text, name)
 
 
-class _Judged(tuple[tuple[Finding, ...], tuple[str, ...]]):
-    """Findings about one item, and the words that it leaves over."""
+class Judged(NamedTuple):
+    """What is to say of one flag."""
 
-    __slots__ = ()
+    findings: tuple[Finding, ...]
+    left: tuple[str, ...]
+    """The words after it that it does not take."""
+
+
+def plugin_flags(line: Line) -> frozenset[str]:
+    """The flags of a command that register more names."""
+    return frozenset(item.option for item in line.items) & frozenset(PLUGIN_FLAGS.values())
 
 
 @lru_cache(maxsize=65536)
-def _judge(item: Item, rel: Release, plugin_flags: frozenset[str]) -> _Judged:
+def judge(item: Item, rel: Release, by: frozenset[str]) -> Judged:
+    """Check one flag with its values against a release.
+
+    Args:
+        item: The flag and the words after it.
+        rel: The release.
+        by: What plugin_flags says of the whole command.
+    """
     if item.option in {"--", "--model"}:
         # Neither reaches argparse: the model is moved to the front, the rest is no flag.
         own = item.option == "--model" and item.attached is None
-        return _Judged(((), item.values[own:]))
+        return Judged((), item.values[own:])
     found: list[Finding] = []
     fact, matches = _match(item.option, rel.options)
     if fact is None:
         glued = _short_with_value(item, rel)
         if glued is None:
-            return _Judged(((_unknown(item, rel, matches),), ()))
+            return Judged((_unknown(item, rel, matches),), ())
         fact, item = glued, item._replace(option=item.option[:2], attached=item.option[2:])
     elif matches:
-        text = f"{item.option} is short for {matches[0]}: write it in full, a new flag can break it"
+        text = f"{item.option} is short for {matches[0]}: write it out, or a new flag breaks it"
         found.append(Finding("warning", "abbreviated-flag", text, fact.name))
     found += _notes(item, fact, rel)
     if item.path:
         found += _dotted(item, fact, rel)
-        return _Judged((tuple(found), item.values))
+        return Judged(tuple(found), item.values)
     values, rest, fault = _take(item, fact)
     if fault:
         found.append(Finding("error", "wrong-arity", f"{fact.name} {fault}", fact.name))
     kind = REGISTRIES.get(fact.name, "")
-    if PLUGIN_FLAGS.get(kind) not in plugin_flags:
+    if PLUGIN_FLAGS.get(kind) not in by:
         for value in values:
             found += (_problem(problem, fact.name) for problem in check_value(fact, value, rel))
-    return _Judged((tuple(found), rest))
+    return Judged(tuple(found), rest)
 
 
 def _dotted(item: Item, fact: FlagFact, rel: Release) -> Iterator[Finding]:
@@ -239,22 +256,33 @@ def _model(line: Line, left: Sequence[str]) -> Iterator[Finding]:
         yield Finding("warning", "no-model", text)
 
 
-def check_line(line: Line, rel: Release) -> list[Finding]:
-    """Check a command that is split already against one release's tables."""
+def check_options(line: Line, rel: Release) -> tuple[list[Finding], list[str]]:
+    """Check each flag of a command on its own.
+
+    Returns:
+        The findings, and the words that belong to no flag.
+    """
     found: list[Finding] = []
     left: list[str] = []
-    plugin_flags = frozenset(item.option for item in line.items) & frozenset(PLUGIN_FLAGS.values())
+    by = plugin_flags(line)
     for item in line.items:
-        findings, rest = _judge(item, rel, plugin_flags)
+        findings, rest = judge(item, rel, by)
         found += findings
         left += rest
+    return found, left
+
+
+def check_line(line: Line, rel: Release) -> list[Finding]:
+    """Check a ``vllm serve`` command that is split already against one release's tables."""
+    found, left = check_options(line, rel)
     found += _model(line, left)
     found += _together(line.items, rel)
     return found
 
 
 @lru_cache(maxsize=16384)
-def _variable(name: str, value: str, rel: Release) -> tuple[Finding, ...]:
+def judge_variable(name: str, value: str, rel: Release) -> tuple[Finding, ...]:
+    """Check one variable against a release."""
     where = f"${name}"
     return tuple(
         Finding(cast(Severity, problem.severity), problem.code, f"{where} {problem.text}", where)
@@ -272,7 +300,7 @@ def check_env(env: Mapping[str, str], rel: Release, *, strict: bool = False) -> 
     """
     found: list[Finding] = []
     for name, value in env.items():
-        for finding in _variable(name, str(value), rel):
+        for finding in judge_variable(name, str(value), rel):
             if strict and finding.code == "unknown-variable" and name.startswith("VLLM_"):
                 finding = finding._replace(severity="error")  # noqa: PLW2901
             found.append(finding)
@@ -325,7 +353,7 @@ def check_argv(
         ValueError: The version is no version, or a plugin is not known.
     """
     omni = omni or is_omni(argv)
-    rel = release(table_for(version).index, omni, tuple(plugins))
+    rel = release(table_for(version).position, omni, tuple(plugins))
     found = list(_about_table(version, rel, omni=omni))
     found += check_line(split(arguments(argv)), rel)
     found += check_env(env, rel, strict="--fail-on-environ-validation" in argv)
@@ -356,9 +384,7 @@ class Deployment(Protocol):
         """All of its processes."""
 
 
-def check(
-    deployment: Deployment, version: str, *, plugins: Sequence[str] = ()
-) -> list[Finding]:
+def check(deployment: Deployment, version: str, *, plugins: Sequence[str] = ()) -> list[Finding]:
     """Check every vLLM process of a deployment against a version.
 
     Args:
@@ -376,6 +402,3 @@ def check(
             for finding in check_argv(process.argv, process.env, version, plugins=plugins):
                 found.setdefault(finding)
     return list(found)
-
-
-__all__ = ["Deployment", "Process", "check", "check_argv", "check_env", "check_line", "versions"]

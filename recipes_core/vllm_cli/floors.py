@@ -9,9 +9,8 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from recipes_core.findings import Finding
-from recipes_core.vllm_cli.check import _judge, _variable, arguments, check_line, is_omni
-from recipes_core.vllm_cli.tables import Release, release, table_for, versions
-from recipes_core.vllm_cli.values import PLUGIN_FLAGS
+from recipes_core.vllm_cli.check import arguments, is_omni, judge, judge_variable, plugin_flags
+from recipes_core.vllm_cli.tables import Release, release, versions
 from recipes_core.vllm_cli.words import Item, split
 
 
@@ -58,7 +57,7 @@ def _item_mask(item: Item, omni: bool, plugins: tuple[str, ...], by: frozenset[s
     """Bit i is set if the release at position i accepts a flag with its values."""
     mask = 0
     for rel in _releases(omni, plugins):
-        if not (omni and rel.omni_version is None) and not _fails(_judge(item, rel, by)[0]):
+        if not (omni and rel.omni_version is None) and not _fails(judge(item, rel, by)[0]):
             mask |= 1 << rel.index
     return mask
 
@@ -67,7 +66,7 @@ def _item_mask(item: Item, omni: bool, plugins: tuple[str, ...], by: frozenset[s
 def _env_mask(name: str, value: str, omni: bool, plugins: tuple[str, ...]) -> int:
     mask = 0
     for rel in _releases(omni, plugins):
-        if not _fails(_variable(name, value, rel)):
+        if not _fails(judge_variable(name, value, rel)):
             mask |= 1 << rel.index
     return mask
 
@@ -99,7 +98,7 @@ def min_version(
     omni = omni or is_omni(argv)
     names, added = versions(), tuple(plugins)
     line = split(arguments(argv))
-    by = frozenset(item.option for item in line.items) & frozenset(PLUGIN_FLAGS.values())
+    by = plugin_flags(line)
     masks: list[tuple[Item | tuple[str, str], int]] = [
         (item, _item_mask(item, omni, added, by)) for item in line.items
     ]
@@ -116,9 +115,9 @@ def min_version(
             if mask & mask_of:
                 continue
             if isinstance(what, Item):
-                findings = _judge(what, rel, by)[0]
+                findings = judge(what, rel, by)[0]
             else:
-                findings = _variable(*what, rel)
+                findings = judge_variable(*what, rel)
             for reason in _messages(findings):
                 found.setdefault(reason)
         return tuple(found)
@@ -153,6 +152,3 @@ def check_floor(
     culprits = ", ".join(dict.fromkeys(reason.where for reason in floor.reasons))
     text = f"declared for vLLM {declared} and up, but it needs {floor.version}: {culprits}"
     return [Finding("error", "floor-too-low", text)]
-
-
-__all__ = ["Floor", "Reason", "check_floor", "check_line", "min_version", "table_for"]

@@ -36,10 +36,10 @@ INERT: dict[str, tuple[str, str]] = {
     "--mamba-cache-mode": ("0.33.0", "Mamba prefix caching follows --enable-prefix-caching"),
     "--use-v2-block-manager": ("0.8.5", "there is only one block manager"),
 }
-"""Flag that is accepted but does nothing: since which release, and why (``engine/arg_utils.py``)."""
+"""Flag that is accepted but does nothing: since when, and why (``engine/arg_utils.py``)."""
 
 REQUIRES: tuple[tuple[str, str], ...] = (
     ("--enable-auto-tool-choice", "--tool-call-parser"),
     ("--enable-log-outputs", "--enable-log-requests"),
 )
-"""A switch that is refused without another flag (``validate_parsed_serve_args`` in ``cli_args.py``)."""
+"""A switch that is refused without another flag (``validate_parsed_serve_args``)."""

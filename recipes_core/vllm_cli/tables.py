@@ -69,7 +69,7 @@ class EnvFact:
 class Table(NamedTuple):
     """Which table answers for a version that was asked for."""
 
-    index: int
+    position: int
     """Position in versions()."""
     version: str
     """The release that was read."""
@@ -194,6 +194,7 @@ class Release:
         self.index = index
         self.version = versions()[index]
         self.omni = omni
+        self.bench = ""
         self.added = additions(plugins)
 
     @cached_property
@@ -286,6 +287,18 @@ def _omni_index(index: int) -> int | None:
     limit = _parsed_versions()[index]
     fitting = [i for i, v in enumerate(data()["omni"]["versions"]) if Version(v) <= limit]
     return fitting[-1] if fitting else None
+
+
+@lru_cache(maxsize=1)
+def bench_versions() -> tuple[str, ...]:
+    """The vLLM releases whose ``vllm bench`` was read, oldest first."""
+    return tuple(data()["bench"]["versions"])
+
+
+@lru_cache(maxsize=32)
+def bench_options(position: int, command: str) -> dict[str, FlagFact]:
+    """The option strings of a bench command at a position of bench_versions(); empty if unread."""
+    return _options(data()["bench"]["flags"].get(command, {}), position)
 
 
 @lru_cache(maxsize=2)

@@ -27,7 +27,7 @@ REGISTRIES: dict[str, str] = {
     "--tokenizer-mode": "tokenizer_mode",
     "--tool-call-parser": "tool_call_parser",
 }
-"""Flags whose values are names in a registry: the parser lets most wrong ones pass, the engine not."""
+"""Flags whose values are names in a registry: the parser lets wrong ones pass, the engine not."""
 
 FIELD_REGISTRIES: dict[tuple[str, str], str] = {
     ("AttentionConfig", "backend"): "attention_backend",
@@ -39,7 +39,7 @@ FIELD_REGISTRIES: dict[tuple[str, str], str] = {
 }
 
 CONFIGS: dict[str, str] = {"--speculative-config": "SpeculativeConfig"}
-"""JSON flags that the parser takes as they are and whose class checks them when the engine starts."""
+"""JSON flags that the parser takes as they are: their class checks them when the engine starts."""
 
 PLUGIN_FLAGS: dict[str, str] = {
     "reasoning_parser": "--reasoning-parser-plugin",
@@ -60,7 +60,7 @@ ENUMS: dict[str, frozenset[str]] = {
         {"NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE"}
     ),
 }
-"""Members of enum fields, whose names the tables lack (``vllm/config/compilation.py``, 0.23–0.33)."""
+"""Members of enum fields, which the tables lack (``vllm/config/compilation.py``, 0.23 to 0.33)."""
 
 _FOLD = frozenset({"moe_backend", "linear_backend"})
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])$")
@@ -130,7 +130,9 @@ def _number_problem(kind: str, word: str) -> str | None:
         return None
     match = _HUMAN.fullmatch(word)
     if match and match[2].isupper() and "." in match[1]:
-        return f"a whole number before the binary suffix {match[2]}, or {match[1]}{match[2].lower()}"
+        return (
+            f"a whole number before the binary suffix {match[2]}, or {match[1]}{match[2].lower()}"
+        )
     if match or re.fullmatch(r"[+-]?\d+", word):
         return None
     auto = " or auto" if kind.endswith("auto") else ""
@@ -232,7 +234,7 @@ def _free_json(value: Any, path: str) -> Iterator[Problem]:
         for inner in value:
             yield from _free_json(inner, path)
     elif isinstance(value, str) and value in _STRING_BOOLS:
-        text = f'holds the string "{value}", which counts as true: write {value.lower()} without quotes'
+        text = f'holds the string "{value}", which counts as true: leave out the quotes'
         yield Problem("warning", "string-boolean", text, path)
 
 
@@ -241,7 +243,9 @@ def _nested(fact: FieldFact, release: Release) -> str | None:
     return name if name[:1].isupper() and release.config(name) else None
 
 
-def check_fields(config: str, value: dict[str, Any], release: Release, path: str) -> Iterator[Problem]:
+def check_fields(
+    config: str, value: dict[str, Any], release: Release, path: str
+) -> Iterator[Problem]:
     """Check an object against the fields of a config class.
 
     Args:
@@ -268,7 +272,7 @@ def check_fields(config: str, value: dict[str, Any], release: Release, path: str
         if nested and isinstance(inner, dict):
             yield from check_fields(nested, inner, release, here)
         elif not (isinstance(inner, str) and has_placeholder(inner)):
-            yield from _check_field(config, key, fact, inner, value, release, here)
+            yield from _check_field(config, key, value, release, here)
 
 
 def _field_spans(config: str, key: str) -> list[int]:
@@ -277,14 +281,9 @@ def _field_spans(config: str, key: str) -> list[int]:
 
 
 def _check_field(
-    config: str,
-    key: str,
-    fact: FieldFact,
-    inner: Any,
-    whole: dict[str, Any],
-    release: Release,
-    here: str,
+    config: str, key: str, whole: dict[str, Any], release: Release, here: str
 ) -> Iterator[Problem]:
+    fact, inner = release.config(config)[key], whole[key]
     kind = FIELD_REGISTRIES.get((config, key))
     if kind and isinstance(inner, str):
         if not whole.get(FIELD_PLUGINS.get(kind, "")):
