@@ -87,9 +87,11 @@ def _memory(report: Report, recipe: Recipe, name: str, variant: Variant) -> None
     found = variant.vram_minimum_gb
     where = ("variants", name, "vram_minimum_gb")
     if found < weights * 0.9:
-        report.warn(
+        report.add(
+            "info" if variant.vram_source == "declared" else "warning",
             "vram-below-weights",
-            f"{found:g} GB (declared) cannot hold about {weights:.0f} GB of weights",
+            f"{found:g} GB (declared) cannot hold about {weights:.0f} GB of weights; if the files "
+            "mix precisions, say `vram_source: declared`",
             where,
         )
     elif rule is not None and abs(found - rule) > max(1, 0.02 * rule):
