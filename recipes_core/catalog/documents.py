@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 
 class Document(BaseModel):
@@ -26,7 +26,9 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-Word = Annotated[str, BeforeValidator(_text)]
+_WRITTEN = {"type": ["string", "number", "boolean"]}
+Word = Annotated[str, BeforeValidator(_text), WithJsonSchema(_WRITTEN)]
+"""A word of a command line or a value; a number or a boolean counts as its text."""
 Bool = Annotated[bool, Field(strict=True)]
 """true or false; ``yes`` and ``on`` are words in YAML 1.2, and a fault here."""
 Args = tuple[Word, ...]

@@ -77,6 +77,10 @@ def variant_parameters(recipe: Recipe, name: str, variant: Variant) -> float | N
 
 
 def _memory(report: Report, recipe: Recipe, name: str, variant: Variant) -> None:
+    if variant.vram_minimum_gb == 0 and "omni" not in recipe.meta.tasks:
+        where: Path_ = ("variants", name, "vram_minimum_gb")
+        report.warn("vram-unknown", "0 GB is no figure: everything would seem to fit", where)
+        return
     if variant.vram_source in ("computed", "measured"):
         return
     count = variant_parameters(recipe, name, variant)
