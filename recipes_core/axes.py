@@ -7,7 +7,7 @@ never on what was asked, and are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -142,7 +142,7 @@ class Rules:
 
     def variant_options(self) -> tuple[Option, ...]:
         """Every variant; all can be had, on some hardware."""
-        return self._keep(("variant",), self._variant_options)
+        return self.keep(("variant",), self._variant_options)
 
     def _variant_options(self) -> tuple[Option, ...]:
         default = self.default_variant()
@@ -171,7 +171,7 @@ class Rules:
 
     def hardware_options(self, variant: str) -> tuple[Option, ...]:
         """Every offered hardware for a variant, with the reason where it is not enabled."""
-        return self._keep(("hardware", variant), lambda: self._hardware_options(variant))
+        return self.keep(("hardware", variant), lambda: self._hardware_options(variant))
 
     def _hardware_options(self, name: str) -> tuple[Option, ...]:
         variant = self.recipe.variants[name]
@@ -249,6 +249,30 @@ class Rules:
         budget = pick(variant.cpu_offload, hardware, profile)
         return budget.gpu_resident_gb if budget else variant.vram_minimum_gb
 
+    # --- nodes ----------------------------------------------------------------------------
+
+    def default_nodes(self, variant: str, hardware: str, node: HardwareProfile) -> int:
+        """Nodes that are taken where none are asked, from 1 to 16."""
+        return self.keep(
+            ("nodes", variant, hardware), lambda: self._default_nodes(variant, hardware, node)
+        )
+
+    def _default_nodes(self, name: str, hardware: str, node: HardwareProfile) -> int:
+        variant = self.recipe.variants[name]
+        known = pick(variant.nodes, hardware, node)
+        if known is not None:
+            return known
+        if not self.multi_node_offered or not node.scalable:
+            return 1
+        needed = self.memory_needed(variant, hardware, node)
+        nodes = 1 if needed <= node.vram_gb else max(2, math.ceil(needed / node.vram_gb))
+        nodes = max(nodes, self.hardware_floor_nodes(hardware, node.gpu_count))
+        if nodes > 1:
+            lead = self.default_strategy(hardware, node, MAX_NODES)
+            if lead is not None and self.strategies[lead].deploy_type == "multi_node":
+                nodes = max(nodes, self.gate(lead, hardware, node).min_nodes)
+        return min(nodes, MAX_NODES)
+
     # --- strategies -----------------------------------------------------------------------
 
     def hardware_floor_nodes(self, hardware: str, gpu_count: int) -> int:
@@ -257,7 +281,7 @@ class Rules:
 
     def gate(self, name: str, hardware: str, profile: HardwareProfile) -> StrategyGate:
         """Whether a strategy works on a hardware, and from how many nodes on."""
-        return self._keep(
+        return self.keep(
             ("gate", name, hardware, profile.gpu_count), lambda: self._gate(name, hardware, profile)
         )
 
@@ -326,7 +350,7 @@ class Rules:
     ) -> tuple[Option, ...]:
         """Every offered strategy, with the reason where it cannot be had."""
         key = ("strategy", hardware, profile.gpu_count, nodes)
-        return self._keep(key, lambda: self._strategy_options(hardware, profile, nodes))
+        return self.keep(key, lambda: self._strategy_options(hardware, profile, nodes))
 
     def _strategy_options(
         self, hardware: str, profile: HardwareProfile, nodes: int
@@ -480,7 +504,8 @@ class Rules:
                 return own.args
         return ADVANCED[name][1] if name in ADVANCED else None
 
-    def _keep(self, key: tuple[Any, ...], make: Any) -> Any:
+    def keep(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """An answer that depends on ``key`` alone, made once."""
         kept = self._kept
         if key not in kept:
             if len(kept) > 4096:

@@ -274,7 +274,9 @@ class _Resolver:
 
     def _layout(self, config: Configuration, preset: Preset | None) -> None:
         rules, node = self.rules, config.node
-        default_nodes = (preset.nodes if preset else None) or self._default_nodes(config)
+        default_nodes = (preset.nodes if preset else None) or rules.default_nodes(
+            config.variant_id, config.hardware, node
+        )
         nodes = self._asked_nodes(default_nodes, preset)
         if preset is not None:
             if preset.nodes is None:
@@ -299,22 +301,6 @@ class _Resolver:
         gate = self.rules.gate(strategy, config.hardware, config.node)
         multi = self.rules.strategies[strategy].deploy_type == "multi_node"
         return max(gate.min_nodes, 2) if multi else 1
-
-    def _default_nodes(self, config: Configuration) -> int:
-        rules, node, variant = self.rules, config.node, config.variant
-        known = pick(variant.nodes, config.hardware, node)
-        if known is not None:
-            return known
-        if not rules.multi_node_offered or not node.scalable:
-            return 1
-        needed = rules.memory_needed(variant, config.hardware, node)
-        nodes = 1 if needed <= node.vram_gb else max(2, math.ceil(needed / node.vram_gb))
-        nodes = max(nodes, rules.hardware_floor_nodes(config.hardware, node.gpu_count))
-        if nodes > 1:
-            lead = rules.default_strategy(config.hardware, node, MAX_NODES)
-            if lead is not None and rules.strategies[lead].deploy_type == "multi_node":
-                nodes = max(nodes, rules.gate(lead, config.hardware, node).min_nodes)
-        return min(nodes, MAX_NODES)
 
     def _asked_nodes(self, default: int, preset: Preset | None) -> int:
         asked = self.asked.nodes
@@ -409,7 +395,7 @@ class _Resolver:
     def _preset(self, config: Configuration, asked: str | None) -> None:
         name = asked
         if name is None and self.asked.preset is None and not self._asks_beside(config):
-            name = self._default_preset(config)
+            name = default_preset(config)
             config.preset_by_default = name is not None
         if name is None:
             return
@@ -428,18 +414,6 @@ class _Resolver:
             or asked.gpus is not None
             or bool(asked.advanced)
         )
-
-    def _default_preset(self, config: Configuration) -> str | None:
-        for name, preset in self.recipe.presets.items():
-            if (
-                preset.default
-                and preset.hardware == config.hardware
-                and preset.strategy == config.strategy_id
-                and config.variant_id in preset.variants
-                and preset.nodes in {None, config.nodes}
-            ):
-                return name
-        return None
 
     # --- features ---------------------------------------------------------------------------
 
@@ -510,7 +484,7 @@ class _Resolver:
             allowed = self.rules.allowed_modes(
                 feature, config.variant_id, config.hardware, config.profile
             )
-            default = self._default_mode(config, name, allowed)
+            default = default_mode(config, name, allowed)
             if want is None or want == default:
                 got = default
             elif want in allowed:
@@ -537,15 +511,6 @@ class _Resolver:
             )
             self.adjust("preset", config.preset_id, config.preset_id, reason)
 
-    def _default_mode(self, config: Configuration, name: str, allowed: tuple[str, ...]) -> str:
-        chosen = config.preset.feature_modes.get(name) if config.preset else None
-        if isinstance(chosen, dict):
-            chosen = chosen.get(config.variant_id, chosen.get("default"))
-        feature = self.recipe.features[name]
-        for mode in (chosen, config.variant.default_modes.get(name), feature.default_mode):
-            if mode in allowed and mode is not None:
-                return mode
-        return allowed[0]
 
     # --- KV cache outside the GPU -------------------------------------------------------------
 
@@ -604,41 +569,16 @@ class _Resolver:
         elif list(nodes.values()).count(0) == 1:
             for role, count in nodes.items():
                 if count == 0:
-                    nodes[role] = self._default_pool_nodes(config, role)
+                    nodes[role] = default_pool_nodes(config, role)
                     reason = "halves of one node come as a pair: ask 0 for both pools"
                     self.adjust(f"{role}_nodes", 0, nodes[role], reason)
         for role, count in nodes.items():
             config.pools[role] = PoolChoice(count, self._pool_mode(config, role))
 
-    def _pool_override(self, config: Configuration, role: str, key: str) -> Any:
-        """What preset, recipe, or strategy says of a pool, in that order."""
-        override = self.recipe.strategy_overrides.get(config.strategy_id or "")
-        sources = [
-            config.preset.pools.get(role) if config.preset else None,  # type: ignore[call-overload]
-            getattr(override, role, None),
-            getattr(config.strategy, role, None),
-        ]
-        return next(
-            (
-                getattr(source, key)
-                for source in sources
-                if source is not None and getattr(source, key) is not None
-            ),
-            None,
-        )
-
-    def _default_pool_nodes(self, config: Configuration, role: str) -> int:
-        declared = self._pool_override(config, role, "nodes")
-        if isinstance(declared, dict):
-            declared = pick(declared, config.hardware, config.node)
-        if declared is not None:
-            return min(int(declared), MAX_NODES)
-        return min(MAX_NODES, max(1, math.ceil(config.memory_needed_gb / config.node.vram_gb)))
-
     def _pool_nodes(self, config: Configuration, role: str) -> int:
         asked: int | None = getattr(self.asked, f"{role}_nodes")
         if asked is None:
-            return self._default_pool_nodes(config, role)
+            return default_pool_nodes(config, role)
         if asked > MAX_NODES:
             self.adjust(f"{role}_nodes", asked, MAX_NODES, f"at most {MAX_NODES} nodes")
             return MAX_NODES
@@ -646,8 +586,7 @@ class _Resolver:
 
     def _pool_mode(self, config: Configuration, role: str) -> str:
         allowed = self.rules.pool_modes() or ("tp",)
-        declared = self._pool_override(config, role, "parallelism") or "tp"
-        default = declared if declared in allowed else allowed[0]
+        default = default_pool_mode(config, role)
         asked: str | None = getattr(self.asked, f"{role}_mode")
         if asked is None or asked.lower() == default:
             return str(default)
@@ -753,6 +692,63 @@ def _part_of(node: HardwareProfile, count: int) -> HardwareProfile:
     return node.model_copy(
         update={"gpu_count": count, "vram_gb": node.gpu_vram_gb * count}
     )
+
+
+def default_mode(config: Configuration, name: str, allowed: tuple[str, ...]) -> str:
+    """The mode of a feature where none is asked: preset > variant > feature > first allowed."""
+    chosen = config.preset.feature_modes.get(name) if config.preset else None
+    if isinstance(chosen, dict):
+        chosen = chosen.get(config.variant_id, chosen.get("default"))
+    feature = config.recipe.features[name]
+    for mode in (chosen, config.variant.default_modes.get(name), feature.default_mode):
+        if mode in allowed and mode is not None:
+            return mode
+    return allowed[0]
+
+
+def default_preset(config: Configuration) -> str | None:
+    """The preset that applies by default to this hardware, strategy, variant and node count."""
+    for name, preset in config.recipe.presets.items():
+        if (
+            preset.default
+            and preset.hardware == config.hardware
+            and preset.strategy == config.strategy_id
+            and config.variant_id in preset.variants
+            and preset.nodes in {None, config.nodes}
+        ):
+            return name
+    return None
+
+
+def pool_override(config: Configuration, role: str, key: str) -> Any:
+    """What preset, recipe, or strategy says of a pool, in that order; None where none does."""
+    override = config.recipe.strategy_overrides.get(config.strategy_id or "")
+    sources = (
+        config.preset.pools.get(role) if config.preset else None,  # type: ignore[call-overload]
+        getattr(override, role, None),
+        getattr(config.strategy, role, None),
+    )
+    for source in sources:
+        if source is not None and getattr(source, key) is not None:
+            return getattr(source, key)
+    return None
+
+
+def default_pool_nodes(config: Configuration, role: str) -> int:
+    """Nodes of a pool where none are asked: declared, or as many as hold one copy."""
+    declared = pool_override(config, role, "nodes")
+    if isinstance(declared, dict):
+        declared = pick(declared, config.hardware, config.node)
+    if declared is not None:
+        return min(int(declared), MAX_NODES)
+    return min(MAX_NODES, max(1, math.ceil(config.memory_needed_gb / config.node.vram_gb)))
+
+
+def default_pool_mode(config: Configuration, role: str) -> str:
+    """The shape of a pool where none is asked: declared if it is allowed, else the first that is."""
+    allowed = config.rules.pool_modes() or ("tp",)
+    declared = pool_override(config, role, "parallelism") or "tp"
+    return str(declared if declared in allowed else allowed[0])
 
 
 def declared_frontend(config: Configuration) -> str | None:

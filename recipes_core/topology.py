@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from recipes_core.configuration import Configuration
+from recipes_core.configuration import Configuration, pool_override
 from recipes_core.findings import Finding
 from recipes_core.flags import Provenance, parse_args
 from recipes_core.layers import ArgLayer
@@ -120,15 +120,7 @@ def _pool_layout(config: Configuration, role: str, shape: str, gpus: int) -> Poo
     if shape != "dep":
         tp = nodes * gpus
         return _divided(config, Pool(role, nodes, gpus, tp, 1, 1, 1, shape == "tep", shape))
-    declared = None
-    override = config.recipe.strategy_overrides.get(config.strategy_id or "")
-    for source in (
-        config.preset.pools.get(role) if config.preset else None,  # type: ignore[call-overload]
-        getattr(override, role, None),
-        getattr(config.strategy, role, None),
-    ):
-        if declared is None and source is not None:
-            declared = source.tp
+    declared = pool_override(config, role, "tp")
     tp = min(declared or 1, gpus)
     while gpus % tp:
         tp -= 1
