@@ -1,0 +1,91 @@
+"""No sentence of ours comes from the seeds or from the design documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from recipes_core.catalog.catalog import Catalog
+
+RUN = 8
+"""Words in a row that may not be shared."""
+PROSE = {
+    "description",
+    "summary",
+    "guide",
+    "body",
+    "note",
+    "title",
+    "label",
+    "performance_headline",
+}
+
+
+def words(text: str) -> list[str]:
+    """The words of prose: code, addresses, ids and figures aside, and lower case."""
+    text = re.sub(r"```.*?```", " | ", text, flags=re.DOTALL)
+    text = re.sub(r"`[^`]*`", " | ", text)
+    text = re.sub(r"\]\([^)]*\)", "] ", text)
+    text = re.sub(r"https?://\S+|\S*[/_]\S*|\S*\d\S*", " | ", text)
+    return re.findall(r"[a-z][a-z'-]*|\|", text.lower())
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    """Every run of eight words that holds no gap."""
+    found = words(text)
+    return {
+        tuple(found[at : at + RUN])
+        for at in range(len(found) - RUN + 1)
+        if "|" not in found[at : at + RUN]
+    }
+
+
+def prose_of(document: BaseModel, path: str) -> Iterator[tuple[str, str]]:
+    """Every text for people in a document, with its place.
+
+    The title of a known issue is left out: it is the error that a program prints.
+    """
+    for name in type(document).model_fields:
+        prose = name in PROSE and not (name == "title" and ".known_issues" in path)
+        yield from _prose(getattr(document, name), f"{path}.{name}", prose)
+
+
+def _prose(value: Any, path: str, prose: bool) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str) and prose:
+        yield path, value
+    elif isinstance(value, BaseModel):
+        yield from prose_of(value, path)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _prose(item, f"{path}.{key}", prose)
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _prose(item, f"{path}[{index}]", prose)
+
+
+def test_the_measure_sees_a_copied_sentence() -> None:
+    seen = runs("The quick brown fox jumps over the lazy dog, and `code` goes on.")
+    assert ("quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog") in seen
+    assert not runs("The quick brown `code` fox jumps over the lazy dog.")
+
+
+def test_no_run_of_eight_words_is_shared(ours: Catalog, shared: Path) -> None:
+    theirs: dict[tuple[str, ...], str] = {}
+    for file in [*(shared / "seeds").glob("*.md"), *(shared / "design").glob("*.md")]:
+        theirs |= dict.fromkeys(runs(file.read_text(encoding="utf-8")), file.name)
+    assert len(theirs) > 1000
+    documents: list[tuple[str, BaseModel]] = [("taxonomy", ours.taxonomy)]
+    documents += list(ours.strategies.items()) + list(ours.kv_stores.items())
+    documents += list(ours.platforms.items())
+    documents += [(entry.id, entry.recipe) for entry in ours.recipes.values()]
+    taken = [
+        f"{path}: “{' '.join(run)}” stands in {theirs[run]}"
+        for name, document in documents
+        for path, text in prose_of(document, name)
+        for run in runs(text) & theirs.keys()
+    ]
+    assert not taken, "\n".join(taken)
