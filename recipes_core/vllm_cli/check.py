@@ -224,7 +224,7 @@ def _together(items: Sequence[Item], rel: Release) -> Iterator[Finding]:
         if item.path:
             if name in plain or dotted.setdefault(name, item.option) != item.option:
                 text = (
-                    f"{item.written} replaces what {name} says elsewhere, it is not merged with it: "
+                    f"{item.written} replaces what {name} says elsewhere, without a merge: "
                     "write all of it as one JSON, or all of it dotted under one name"
                 )
                 yield Finding("warning", "json-overridden", text, name)

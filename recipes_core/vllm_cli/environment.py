@@ -10,8 +10,6 @@ from recipes_core.vllm_cli.tables import EnvFact, Release, data, describe_spans,
 from recipes_core.vllm_cli.values import Problem, listing, nearest
 from recipes_core.vllm_cli.words import has_placeholder
 
-_SWITCHES = frozenset({"0", "1", "true", "false", "True", "False", ""})
-
 
 def check_variable(name: str, value: str, release: Release) -> Iterator[Problem]:
     """Check one variable.
@@ -77,5 +75,5 @@ def _check_value(value: str, fact: EnvFact, release: Release) -> Iterator[Proble
         digit = "1" if value.lower() in {"true", "yes", "on"} else "0"
         text = f"is a switch: write {digit}; vLLM reads most of them as numbers, not {value!r}"
         yield Problem("warning", "variable-spelling", text)
-    elif kind == "bool" and value not in _SWITCHES and not value.strip().isdigit():
+    elif kind == "bool" and value != "" and not re.fullmatch(r"\s*-?\d+\s*", value):
         yield Problem("error", "bad-variable", f"is a switch: write 0 or 1, not {value!r}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from recipes_core.findings import Finding
 from recipes_core.vllm_cli.check import arguments, is_omni, judge, judge_variable, plugin_flags
@@ -40,7 +40,13 @@ class Floor(NamedTuple):
         """Whether a declared least version is too low: its own table refuses the command."""
         if self.version is None:
             return True
-        return self.refused is not None and Version(declared) <= Version(self.refused)
+        if self.refused is None:
+            return False
+        try:
+            return Version(declared) <= Version(self.refused)
+        except InvalidVersion:
+            # A nightly build is newer than every table.
+            return False
 
 
 def _fails(findings: Iterable[Finding]) -> bool:
@@ -127,8 +133,9 @@ def min_version(
         return Floor(None, never or reasons(len(names) - 1, 1 << (len(names) - 1)))
     first = (everything & -everything).bit_length() - 1
     last = names[everything.bit_length() - 1]
-    if not first:
-        return Floor(names[0], (), None, last)
+    if not first or (omni and _releases(omni, added)[first - 1].omni_version is None):
+        # Below lies nothing that was read, so nothing is known to refuse it.
+        return Floor(names[first], (), None, last)
     return Floor(names[first], reasons(first - 1, 1 << (first - 1)), names[first - 1], last)
 
 

@@ -24,6 +24,10 @@ PLUGINS: dict[str, Plugin] = {
         Plugin("vllm-ascend", ("VLLM_ASCEND_",), {"quantization": ("ascend",)}),
         Plugin("vllm-gaudi", ("VLLM_PROMPT_", "VLLM_DECODE_", "VLLM_SKIP_WARMUP")),
         Plugin(
+            "vllm-ernie",
+            choices={"reasoning_parser": ("ernie5",), "tool_call_parser": ("ernie5",)},
+        ),
+        Plugin(
             "vllm-b12x",
             ("VLLM_USE_B12X_", "VLLM_MEMORY_PROFILE_INCLUDE_ATTN"),
             {"attention_backend": ("B12X_MLA_SPARSE",)},

@@ -62,6 +62,8 @@ ENUMS: dict[str, frozenset[str]] = {
 }
 """Members of enum fields, which the tables lack (``vllm/config/compilation.py``, 0.23 to 0.33)."""
 
+_OMNI_OWN = frozenset({"quantization", "load_format"})
+"""Registries that vllm-omni replaces by its own for diffusion models; they were not read."""
 _FOLD = frozenset({"moe_backend", "linear_backend"})
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])$")
 _UNQUOTED_HUMAN = re.compile(r'("(?:[^"\\]|\\.)*")|\b(\d+)(?:\.\d+)?[kKmMgGtT]\b')
@@ -105,7 +107,7 @@ def _fold(kind: str, word: str) -> str:
 
 def check_registry(kind: str, word: str, release: Release) -> Problem | None:
     """Check a name against a registry of a release; None if it is there or cannot be judged."""
-    known = release.choices(kind)
+    known = () if release.omni and kind in _OMNI_OWN else release.choices(kind)
     if not known or _fold(kind, word) in known or "." in word:
         # A dotted name is a class that the user brings along.
         return None
