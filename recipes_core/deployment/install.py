@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from recipes_core.applies import applies
 from recipes_core.axes import release
-from recipes_core.catalog.documents import InstallTab
+from recipes_core.catalog.documents import Dependency, InstallTab
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.container import kind_of, nightly
 from recipes_core.deployment.model import Install, Step
 
 NEWEST_RELEASE = "0.33.0"
 """Newest vLLM release that the project has looked at."""
+OPTIONAL = "optional"
+"""How the note of a step that may be left out begins."""
 NIGHTLY = "https://wheels.vllm.ai/nightly"
 TORCH = "https://download.pytorch.org/whl"
 RELEASES = "https://github.com/vllm-project/vllm/releases/download"
@@ -20,11 +23,15 @@ DRIVERS = {"cu130": "CUDA 13: driver r580 or newer", "cu129": "CUDA 12.9: driver
 
 
 def version_floor(config: Configuration) -> str | None:
-    """The highest floor of model, variant, KV store or option, and preset; None for nightly."""
+    """The highest floor of model, variant, features, KV store or option, and preset.
+
+    None where only a nightly will do.
+    """
     option = config.catalog.taxonomy.kv_offload.get(config.kv_offload or "")
     floors: Iterable[str | None] = (
         config.recipe.model.min_vllm_version,
         config.variant.min_vllm_version,
+        *(config.recipe.features[name].min_vllm_version for name in config.features),
         config.kv_store.min_vllm_version if config.kv_store else None,
         option.min_vllm_version if option else None,
         config.preset.min_vllm_version if config.preset else None,
@@ -94,7 +101,7 @@ def make_install(
     install = Install()
     declared = config.recipe.model.install
     tabs: list[Literal["pip", "docker"]] = list(declared)
-    tabs += [tab for tab in ("pip", "docker") if tab not in declared]  # type: ignore[misc]
+    tabs += [tab for tab in ("pip", "docker") if tab not in declared]
     for tab in tabs:
         if declared.get(tab) is False:
             install.tabs[tab] = None
@@ -128,19 +135,26 @@ def _own(
 def _dependencies(config: Configuration) -> list[Step]:
     brand = config.profile.brand.lower()
     return [
-        Step(item.command.strip(), "optional" if item.optional and not item.note else item.note)
+        Step(item.command.strip(), _note(item))
         for item in config.recipe.dependencies
-        if item.brand is None or item.brand.lower() == brand
+        if (item.brand is None or item.brand.lower() == brand) and applies(item.when, config)
     ]
+
+
+def _note(item: Dependency) -> str | None:
+    if not item.optional:
+        return item.note
+    return f"{OPTIONAL}: {item.note}" if item.note else OPTIONAL
 
 
 def _store_package(config: Configuration) -> list[Step]:
     steps = []
+    own = config.recipe.kv_offload_installs.get(config.kv_offload or "")
     option = config.catalog.taxonomy.kv_offload.get(config.kv_offload or "")
-    if option is not None and option.install:
-        steps.append(Step(option.install, f"for {option.display_name}"))
+    if option is not None and (own or option.install):
+        steps.append(Step(own or option.install or "", f"for {option.display_name}"))
     if config.kv_store is not None:
-        command = config.kv_store.vllm.install.get(config.profile.brand.lower())
+        command = own or config.kv_store.vllm.install.get(config.profile.brand.lower())
         if command:
             steps.append(Step(command, f"for {config.kv_store.display_name}"))
     return steps
