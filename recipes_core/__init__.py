@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from recipes_core.errors import UnknownRecipeError as UnknownRecipeError
     from recipes_core.findings import Finding as Finding
     from recipes_core.options import options_of as options_of
+    from recipes_core.render.json import json_bytes as json_bytes
     from recipes_core.render.json import to_json as to_json
     from recipes_core.render.markdown import to_markdown as to_markdown
     from recipes_core.render.shell import command as command
@@ -52,6 +53,7 @@ _PLACES = {
     "configure": "configuration",
     "deploy": "deployment",
     "docker_command": "render.shell",
+    "json_bytes": "render.json",
     "load_catalog": "catalog.loader",
     "options_of": "options",
     "script": "render.shell",

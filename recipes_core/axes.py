@@ -333,6 +333,13 @@ class Rules:
 
     def default_strategy(self, hardware: str, profile: HardwareProfile, nodes: int) -> str | None:
         """The recommended strategy, or the first supported, reachable one of this node count."""
+        found: str | None = self.keep(
+            ("lead", hardware, profile.gpu_count, nodes),
+            lambda: self._default_strategy(hardware, profile, nodes),
+        )
+        return found
+
+    def _default_strategy(self, hardware: str, profile: HardwareProfile, nodes: int) -> str | None:
         first = self.recommended(nodes)
         if first is None:
             return None
@@ -401,6 +408,13 @@ class Rules:
 
     def default_features(self, variant: Variant, hardware: str) -> tuple[str, ...]:
         """The features that are on where none are asked, in the recipe's order."""
+        found: tuple[str, ...] = self.keep(
+            ("features", tuple(variant.default_modes), hardware),
+            lambda: self._default_features(variant, hardware),
+        )
+        return found
+
+    def _default_features(self, variant: Variant, hardware: str) -> tuple[str, ...]:
         off = {
             *self.recipe.opt_in_features,
             *self.recipe.hardware_opt_in_features.get(hardware, ()),
@@ -437,6 +451,8 @@ class Rules:
         feature: Feature, variant: str, hardware: str, profile: HardwareProfile
     ) -> tuple[str, ...]:
         """The modes of a feature that work with a variant on a hardware."""
+        if not feature.modes:
+            return ()
         return tuple(
             name
             for name, mode in feature.modes.items()

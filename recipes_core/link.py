@@ -21,16 +21,11 @@ READER_KEYS = (
 )  # fmt: skip
 
 
-def selection_of(config: Configuration, *, name_hardware: bool = False) -> Selection:
-    """The least selection that leads to a configuration: only what differs from the defaults.
-
-    Args:
-        config: What ``configure`` returned.
-        name_hardware: Name the hardware even where it is the default.
-    """
+def selection_of(config: Configuration) -> Selection:
+    """The least selection that leads to a configuration: only what differs from the defaults."""
     rules = config.rules
     found: dict[str, object] = {}
-    if name_hardware or config.hardware != rules.default_hardware(config.variant_id):
+    if config.hardware != rules.default_hardware(config.variant_id):
         found["hardware"] = config.hardware
     if config.variant_id != rules.default_variant():
         found["variant"] = config.variant_id
@@ -121,7 +116,7 @@ def page_query(config: Configuration) -> str:
 
 def json_query(config: Configuration) -> str:
     """The query of the link to the JSON: it always names the hardware."""
-    return selection_of(config, name_hardware=True).to_query()
+    return selection_of(config).with_(hardware=config.hardware).to_query()
 
 
 def preset_query(config: Configuration, key: str) -> str:

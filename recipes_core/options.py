@@ -29,14 +29,14 @@ ROUTER_LABELS = {"vllm": "vLLM Router", "smg": "Shepherd Model Gateway", "dynamo
 
 def options_of(config: Configuration) -> dict[str, tuple[Option, ...]]:
     """The options of each axis, in the order of the page."""
-    kept: dict[str, tuple[Option, ...]] = config.rules.keep(_key(config), lambda: _options(config))
+    kept: dict[str, tuple[Option, ...]] = config.rules.keep(options_key(config), lambda: _options(config))
     return kept
 
 
 def options_json(config: Configuration) -> dict[str, list[dict[str, Any]]]:
     """The options as the JSON of a configuration has them; shared, so not to be changed."""
     kept: dict[str, list[dict[str, Any]]] = config.rules.keep(
-        ("json", *_key(config)),
+        ("json", *options_key(config)),
         lambda: {
             axis: [option.to_json() for option in options]
             for axis, options in options_of(config).items()
@@ -45,7 +45,8 @@ def options_json(config: Configuration) -> dict[str, list[dict[str, Any]]]:
     return kept
 
 
-def _key(config: Configuration) -> tuple[Any, ...]:
+def options_key(config: Configuration) -> tuple[Any, ...]:
+    """The choices on which the options depend."""
     return (
         "options", config.variant_id, config.hardware, config.profile.gpu_count, config.nodes,
         config.strategy_id, config.preset_id, config.kv_store is not None,

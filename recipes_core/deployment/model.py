@@ -80,6 +80,8 @@ class Process:
     install: str | None = None
     description: str | None = None
     layout: Pool | None = None
+    rendered: list[str] | None = field(default=None, repr=False)
+    """The command's lines as text, kept by the renderer that made them."""
 
     @property
     def is_engine(self) -> bool:
@@ -101,10 +103,10 @@ class Process:
         found = {
             ("--no-" + flag.name[2:] if flag.negated else flag.name): source
             for flag, source in self.flags
-            if flag.name
         }
+        found.pop("", None)
         for name, source in self.env_from.items():
-            found[f"${name}"] = source
+            found["$" + name] = source
         return found
 
 

@@ -44,13 +44,12 @@ def find_placeholders(deployment: Deployment) -> list[Placeholder]:
     """Every ``$NAME`` that the processes and files use, in order of use."""
     names: dict[str, None] = {}
     for process in deployment.processes:
-        words = [
-            word
-            for line in process.lines()
-            if not line.reader
-            for word in line.words
-        ]
-        names |= placeholders_in(words)
+        names |= placeholders_in(process.argv[: process.first])
+        for flag, source in process.flags:
+            if source.layer != "reader":
+                names |= placeholders_in(flag.tokens)
+        if process.text is not None:
+            names |= placeholders_in([process.text])
         names |= placeholders_in(process.env.values())
     for file in deployment.files:
         names |= placeholders_in([file.path, *map(str, file.content.values())])

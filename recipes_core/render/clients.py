@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import NamedTuple
 
 from recipes_core.configuration import Configuration
@@ -57,20 +58,32 @@ def clients_of(deployment: Deployment) -> Clients:
     config = deployment.configuration
     url, model = base_url(deployment), served_name(deployment)
     key = deployment.values.api_key_var
-    path, body = _first_request(config, model)
-    wait = f"until curl -sf {_url(url, '/health')} > /dev/null; do sleep 5; done"
-    curl = _omni_curl(deployment) or _curl(url, path, body, key)
-    return Clients(wait, curl, _python(url, path, body, key), _bench(deployment, url, model), _stop())
+    kind = _request_kind(config)
+    curl = _omni_curl(deployment) or _curl(url, kind, model, key)
+    return Clients(
+        _wait(url), curl, _python(url, kind, model, key), _bench(deployment, url, model), STOP
+    )
+
+
+STOP = "pkill -INT -f 'vllm serve'"
+
+
+@lru_cache(maxsize=512)
+def _wait(url: str) -> str:
+    return f"until curl -sf {_url(url, '/health')} > /dev/null; do sleep 5; done"
 
 
 def _url(base: str, path: str) -> str:
     return quote(base + path)
 
 
-def _first_request(config: Configuration, model: str) -> tuple[str, dict[str, object]]:
-    kind = config.recipe.model.request
-    if kind is None:
-        kind = "embeddings" if "embedding" in config.recipe.meta.tasks else "chat"
+def _request_kind(config: Configuration) -> str:
+    if config.recipe.model.request is not None:
+        return config.recipe.model.request
+    return "embeddings" if "embedding" in config.recipe.meta.tasks else "chat"
+
+
+def _first_request(kind: str, model: str) -> tuple[str, dict[str, object]]:
     if kind == "embeddings":
         return "/v1/embeddings", {"model": model, "input": "The quick brown fox"}
     if kind == "completions":
@@ -80,7 +93,9 @@ def _first_request(config: Configuration, model: str) -> tuple[str, dict[str, ob
     return "/v1/chat/completions", {"model": model, "messages": messages, "max_tokens": 128}
 
 
-def _curl(url: str, path: str, body: dict[str, object], key: str | None) -> str:
+@lru_cache(maxsize=2048)
+def _curl(url: str, kind: str, model: str, key: str | None) -> str:
+    path, body = _first_request(kind, model)
     lines = [f"curl {_url(url, path)}", "-H 'Content-Type: application/json'"]
     if key:
         lines.append(f'-H "Authorization: Bearer ${key}"')
@@ -104,7 +119,9 @@ _CALLS = {
 }
 
 
-def _python(url: str, path: str, body: dict[str, object], key: str | None) -> str:
+@lru_cache(maxsize=2048)
+def _python(url: str, kind: str, model: str, key: str | None) -> str:
+    path, body = _first_request(kind, model)
     call, answer = _CALLS[path]
     secret = f"os.environ[{key!r}]" if key else "'unused'"
     arguments = "".join(f"    {name}={value!r},\n" for name, value in body.items())
@@ -123,18 +140,19 @@ def _bench(deployment: Deployment, url: str, model: str) -> str | None:
     if config.rules.is_omni or "embedding" in config.recipe.meta.tasks:
         return None
     engine = next(process for process in deployment.processes if process.is_engine)
-    words = [["vllm", "bench", "serve"], ["--base-url", url], ["--model", engine.argv[2]]]
-    if model != engine.argv[2]:
-        words.append(["--served-model-name", model])
+    return _bench_text(url, engine.argv[2], model, "--trust-remote-code" in engine.argv)
+
+
+@lru_cache(maxsize=2048)
+def _bench_text(url: str, checkpoint: str, name: str, trust: bool) -> str:
+    words = [["vllm", "bench", "serve"], ["--base-url", url], ["--model", checkpoint]]
+    if name != checkpoint:
+        words.append(["--served-model-name", name])
     words += [
         ["--dataset-name", "random"],
         ["--random-input-len", "1024", "--random-output-len", "256"],
         ["--num-prompts", "64", "--max-concurrency", "16"],
     ]
-    if last_value(engine.argv, "--trust-remote-code") or "--trust-remote-code" in engine.argv:
+    if trust:
         words.append(["--trust-remote-code"])
     return " \\\n  ".join(" ".join(map(quote, line)) for line in words)
-
-
-def _stop() -> str:
-    return "pkill -INT -f 'vllm serve'"

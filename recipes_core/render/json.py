@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
+
+import orjson
 
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Install, Process
 from recipes_core.findings import Finding
 from recipes_core.flags import Provenance
-from recipes_core.link import json_query, page_query
-from recipes_core.options import options_json
+from recipes_core.link import selection_of
+from recipes_core.options import options_json, options_key
 from recipes_core.render.clients import clients_of
 from recipes_core.render.shell import command, docker_argv, docker_command, exports
 
@@ -35,11 +36,14 @@ def to_json(
     Returns:
         Plain data; lists of options are shared between calls and not to be changed.
     """
+    selection = selection_of(config)
+    query = {"hardware": config.hardware}
+    query.update(selection.to_pairs())
     return {
         "schema_version": SCHEMA_VERSION,
         "recipe": config.entry.id,
-        "query": dict(parse_qsl(json_query(config))),
-        "page_query": page_query(config),
+        "query": query,
+        "page_query": selection.to_query(),
         "configuration": configuration_json(config, deployment),
         "adjustments": [adjustment._asdict() for adjustment in config.adjustments],
         "options": options_json(config),
@@ -48,6 +52,21 @@ def to_json(
         "sizing": sizing,
         "findings": [finding._asdict() for finding in (*deployment.findings, *findings)],
     }
+
+
+def json_bytes(
+    config: Configuration,
+    deployment: Deployment,
+    sizing: Mapping[str, Any] | None = None,
+    findings: Iterable[Finding] = (),
+) -> bytes:
+    """The same as one line of UTF-8; the options are encoded once for each set of choices."""
+    document = to_json(config, deployment, sizing, findings)
+    document["options"] = config.rules.keep(
+        ("json bytes", *options_key(config)),
+        lambda: orjson.Fragment(orjson.dumps(document["options"])),
+    )
+    return orjson.dumps(document)
 
 
 def configuration_json(config: Configuration, deployment: Deployment) -> dict[str, Any]:

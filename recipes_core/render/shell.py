@@ -32,9 +32,19 @@ def _join(lines: Iterable[str], indent: int) -> str:
 
 def command_lines(process: Process) -> list[str]:
     """The lines of a process's command: one flag with its values each."""
-    return [
-        " ".join([quote(word, line.reader) for word in line.words]) for line in process.lines()
-    ]
+    lines = process.rendered
+    if lines is None:
+        lines = process.rendered = [quote_words(tuple(process.argv[: process.first]))]
+        lines += [
+            quote_words(flag.tokens, source.layer == "reader") for flag, source in process.flags
+        ]
+    return lines
+
+
+@lru_cache(maxsize=8192)
+def quote_words(words: tuple[str, ...], strict: bool = False) -> str:
+    """Words for a POSIX shell, with a space between them."""
+    return " ".join([quote(word, strict) for word in words])
 
 
 def command(process: Process) -> str:
@@ -59,14 +69,18 @@ def _container_lines(process: Process) -> list[str] | None:
     if container is None or container.image is None:
         return None
     first, *rest = container.run
-    lines = [" ".join(["docker", "run", *map(quote, first)])]
-    lines += [" ".join(map(quote, words)) for words in rest]
-    for volume in container.volumes:
-        shown = volume.replace("$HF_CACHE:", "~/.cache/huggingface:", 1)
-        home, tail = ("~", shown[1:]) if shown.startswith("~") else ("", shown)
-        lines.append(f"-v {home}{quote(tail)}")
+    lines = [quote_words(("docker", "run", *first))]
+    lines += [quote_words(tuple(words)) for words in rest]
+    lines += [_volume(volume) for volume in container.volumes]
     lines += [f"-e {quote(f'{name}={value}')}" for name, value in process.env.items()]
     return lines
+
+
+@lru_cache(maxsize=1024)
+def _volume(volume: str) -> str:
+    shown = volume.replace("$HF_CACHE:", "~/.cache/huggingface:", 1)
+    home, tail = ("~", shown[1:]) if shown.startswith("~") else ("", shown)
+    return f"-v {home}{quote(tail)}"
 
 
 def docker_command(process: Process) -> str | None:
@@ -99,7 +113,9 @@ def docker_argv(
         words += ["-e", f"{name}={value}"]
     words += [container.image, *process.argv[2:]]
     given = placeholders or {}
-    reader = {word for line in process.lines() if line.reader for word in line.words}
+    reader = {
+        word for flag, source in process.flags if source.layer == "reader" for word in flag.tokens
+    }
     needs = [
         name
         for name in placeholders_in(word for word in words if word not in reader)
