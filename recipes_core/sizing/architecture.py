@@ -14,7 +14,7 @@ from recipes_core.sizing.families import Family, family_of
 from recipes_core.sizing.feeds import read_feeds
 from recipes_core.sizing.fields import ConfigError, Fields, nearest, shown
 from recipes_core.sizing.layers import Source, read_mixers
-from recipes_core.sizing.quantization import Quantization, online, read_quantization
+from recipes_core.sizing.quantization import online, read_quantization
 from recipes_core.sizing.rope import read_rope_tables
 from recipes_core.sizing.shapes import (
     PLAIN,

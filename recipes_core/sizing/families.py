@@ -23,7 +23,7 @@ class Family:
         norm_bias: Norms have biases (LayerNorm).
         qk_norm: Norm of queries and keys; ``config`` reads `use_qk_norm`.
         rebinds: The MLP's code lets go of gate and up before the down projection.
-        held: Hidden-wide tensors alive in the MLP otherwise, in units of ``hidden`` bytes.
+        held: Hidden-wide tensors alive in the MLP, in bytes per element of ``hidden`` at 16 bits.
         router32: The router runs in 32 bits.
         gated: Gate and up projections, else up alone.
         bias: Linear layers have biases.
@@ -49,7 +49,7 @@ class Family:
     known: bool = True
 
 
-_LLAMA = Family(rebinds=True)
+_LLAMA = Family(rebinds=True, held=6)
 _KEEP = Family()
 _QWEN2 = Family(qkv_bias=True, full_window=True)
 _QWEN3 = Family(qk_norm="head", full_window=True)
@@ -67,7 +67,7 @@ _FAMILIES: dict[str, Family] = {
     "nemotron-nas": _LLAMA,
     "smollm3": _LLAMA,
     "bailing_moe": _LLAMA,
-    "falcon_h1": _LLAMA,
+    "falcon_h1": replace(_LLAMA, held=10),
     "phi": replace(_PLAIN_OLD, norms=1),
     "opt": _PLAIN_OLD,
     "whisper": replace(_PLAIN_OLD, norms=3, tied=True),
@@ -113,7 +113,7 @@ _FAMILIES: dict[str, Family] = {
     "minimax_m3": Family(qk_norm="config", router32=True),
     "mimo_v2_flash": _KEEP,
     "gpt_oss": Family(qkv_bias=True),
-    "jamba": _KEEP,
+    "jamba": _LLAMA,
     "nemotron_h": Family(gated=False),
     "mamba": _KEEP,
     "mamba2": _KEEP,

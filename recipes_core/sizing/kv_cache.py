@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from recipes_core.sizing.architecture import Architecture
@@ -164,7 +165,8 @@ class Capacity:
     used: int
 
 
-def kv_plan(arch: Architecture, options: KvOptions, parts: Sequence[Stage]) -> KvPlan | None:
+@lru_cache(maxsize=2048)
+def kv_plan(arch: Architecture, options: KvOptions, parts: tuple[Stage, ...]) -> KvPlan | None:
     """Lays out the cache.
 
     Args:

@@ -30,8 +30,9 @@ class Rules:
         whole_units: Weights are loaded without splitting large blocks (seen on 0.25, not on 0.19).
         absorbed: MLA keeps an absorbed copy of its up projection in 16 bits too (seen on 0.19).
         mxfp4_pad: Padding of gpt-oss's experts (0.19 pads more than 0.25).
-        nccl_charged: NCCL's memory is part of the budget (seen on 0.18 and 0.19).
         mode_all: ``--mamba-cache-mode all`` exists (until 0.31).
+        large_batches: GPUs of 160 GiB and more have larger default batches (read in 0.33).
+        mla_blocks_of_64: MLA on Hopper keeps blocks of 64 tokens (logs up to 0.16).
         measured: Rows of this release were measured.
     """
 
@@ -44,8 +45,9 @@ class Rules:
     whole_units: bool
     absorbed: bool
     mxfp4_pad: tuple[int, int]
-    nccl_charged: bool
     mode_all: bool
+    large_batches: bool
+    mla_blocks_of_64: bool
     measured: bool
     version: Version
 
@@ -90,8 +92,9 @@ def rules(vllm: str) -> Rules:
         whole_units=new,
         absorbed=not new,
         mxfp4_pad=(64, 1) if new else (128, 256),
-        nccl_charged=True,
         mode_all=release < Version("0.32.0"),
+        large_batches=release > Version("0.25.0"),
+        mla_blocks_of_64=release < Version("0.17"),
         measured=release in (Version("0.19.0"), Version("0.25.0")),
         version=version,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.shapes import Mla, Moe, RopeTable
@@ -130,6 +131,7 @@ class LoadOptions:
     offload: int = 0
 
 
+@lru_cache(maxsize=1024)
 def rank_weights(
     arch: Architecture, shard: Shard, stage: Stage, allocator: Allocator, options: LoadOptions
 ) -> Weights:
@@ -265,7 +267,7 @@ def _lora(arch: Architecture, shard: Shard, stage: Stage, options: LoadOptions) 
     if not options.loras:
         return 0
     kinds, order = arch.kinds
-    from recipes_core.sizing.lora import slices  # noqa: PLC0415 - keeps the two files apart
+    from recipes_core.sizing.lora import slices
 
     width = sum(
         inp + out
@@ -284,6 +286,7 @@ def _index_buffer(arch: Architecture, options: LoadOptions) -> int:
     return 0
 
 
+@lru_cache(maxsize=256)
 def checkpoint_bytes(arch: Architecture) -> int:
     """Bytes of a checkpoint on disk: every parameter once, as stored, drafts and tower included."""
     shard = Shard(dtype=arch.dtype_bytes, mxfp4_pad=(1, 1))

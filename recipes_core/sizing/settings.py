@@ -1,0 +1,374 @@
+"""An engine's arguments with every default filled in, as vLLM resolves them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from recipes_core.sizing.activation import Step
+from recipes_core.sizing.architecture import DTYPES, Architecture
+from recipes_core.sizing.engine import EngineArguments, default_capture_sizes
+from recipes_core.sizing.hardware import GIB, Gpu
+from recipes_core.sizing.kv_cache import KvOptions
+from recipes_core.sizing.shapes import Attention, Mamba2, Mla, Mlp, Moe
+from recipes_core.sizing.tensors import Shard
+from recipes_core.sizing.versions import Rules
+from recipes_core.sizing.weights import LoadOptions, Stage, stages
+
+_V2_MOE_CLASSES = ("DeepseekV2ForCausalLM", "Qwen2MoeForCausalLM", "GraniteMoeForCausalLM")
+_FALLBACK_LENGTH = 2048
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One engine, resolved.
+
+    Args:
+        arch: The model under the engine's flags.
+        args: The arguments as given.
+        rules: The release's rules.
+        gpu: The card.
+        utilization: Share of the card.
+        max_model_len: Longest request.
+        tokens: ``max_num_batched_tokens``.
+        seqs: ``max_num_seqs``, at most ``tokens``.
+        v2: The V2 model runner.
+        captures: CUDA graph sizes, 0 without graphs.
+        shard: How tensors are cut.
+        parts: Pipeline ranks.
+        kv: What shapes the cache.
+        load: What changes the weights.
+        step: Sizes of a step.
+        notes: What was assumed.
+        problems: Why the engine would refuse to start.
+    """
+
+    arch: Architecture
+    args: EngineArguments
+    rules: Rules
+    gpu: Gpu
+    utilization: float
+    max_model_len: int
+    tokens: int
+    seqs: int
+    v2: bool
+    captures: int
+    shard: Shard
+    parts: tuple[Stage, ...]
+    kv: KvOptions
+    load: LoadOptions
+    step: Step
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def at_length(self, length: int) -> Settings:
+        """The same engine with another ``--max-model-len``."""
+        return replace(
+            self,
+            max_model_len=length,
+            kv=replace(self.kv, max_model_len=length),
+            step=replace(self.step, max_model_len=length),
+        )
+
+
+def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -> Settings:
+    """Fills in what the command leaves to the engine.
+
+    Args:
+        arch: The checkpoint.
+        args: The command.
+        gpu: The card.
+        rules: The release.
+
+    Raises:
+        ConfigError: A flag does not go with the checkpoint.
+    """
+    arch = arch.changed(
+        quantization=args.quantization, dtype=args.dtype, overrides=args.hf_overrides
+    )
+    notes = [*args.notes, *rules.notes, *arch.notes]
+    tokens, seqs = _batch(args, gpu, rules, notes)
+    length = _length(arch, args, notes)
+    v2 = _runner(arch, args, rules)
+    captures = _captures(args, seqs)
+    drafts = _draft_layers(arch, args, notes)
+    mode = _mamba_mode(arch, args, rules, notes)
+    kv_dtype = _kv_dtype(arch, args, notes)
+    block = _block_size(arch, args, gpu, rules, kv_dtype, notes)
+    shard = _shard(arch, args, rules)
+    parts = stages(len(arch.layers), args.pp, _partition(args.env))
+    mixed = any(isinstance(m, Mamba2) for la in arch.kinds[0] for m in la.mixers)
+    asynchronous = args.async_scheduling is not False
+    kv = KvOptions(
+        tp=args.tp,
+        dcp=args.dcp * args.pcp,
+        kv_dtype=kv_dtype,
+        block_size=block,
+        max_model_len=length,
+        tokens=tokens,
+        in_flight=rules.in_flight if asynchronous else 1,
+        mamba_mode=mode,
+        state_dtype=DTYPES.get(args.ssm_dtype, 0) or DTYPES.get(args.mamba_dtype, 0) * mixed,
+        conv_dtype=DTYPES.get(args.mamba_dtype, 0),
+        spec_tokens=args.spec_tokens,
+        hybrid=args.hybrid_manager,
+        draft_layers=drafts,
+        dsa_packed=gpu.is_nvidia and not gpu.is_blackwell,
+    )
+    load = LoadOptions(
+        tower=not args.multimodal_off,
+        tower_replicated=args.tower_replicated,
+        loras=args.loras,
+        lora_rank=args.lora_rank,
+        draft_layers=drafts,
+        tokens=tokens,
+        offload=args.cpu_offload,
+    )
+    step = Step(
+        tokens=tokens,
+        seqs=seqs,
+        max_model_len=length,
+        block_size=_attention_block(arch, kv),
+        v2=v2,
+        compiled=not (args.eager or args.no_compile),
+        multiprocessors=gpu.multiprocessors,
+        encoder=arch.multimodal and not args.multimodal_off and not args.skip_mm_profiling,
+        deep_gemm=_deep_gemm(arch, args),
+        indexer_mib=_env_int(args.env, "VLLM_SPARSE_INDEXER_MAX_LOGITS_MB", 512),
+    )
+    if arch.is_moe and args.cpu_offload:
+        notes.append("CPU offload of experts is counted as if every byte asked for were moved.")
+    return Settings(
+        arch=arch,
+        args=args,
+        rules=rules,
+        gpu=gpu,
+        utilization=args.utilization or rules.utilization,
+        max_model_len=length,
+        tokens=tokens,
+        seqs=seqs,
+        v2=v2,
+        captures=captures,
+        shard=shard,
+        parts=parts,
+        kv=kv,
+        load=load,
+        step=step,
+        notes=tuple(dict.fromkeys(notes)),
+        problems=tuple(_problems(arch, args, length, shard)),
+    )
+
+
+def _batch(args: EngineArguments, gpu: Gpu, rules: Rules, notes: list[str]) -> tuple[int, int]:
+    """Tokens and requests per step (`engine/arg_utils.py::get_batch_defaults`)."""
+    large = gpu.memory >= 70 * GIB and "a100" not in gpu.id and "gb10" not in gpu.id
+    tokens, seqs = (8192, 1024) if large else (2048, 256)
+    if large and gpu.memory >= 160 * GIB and rules.large_batches:
+        tokens = 16384
+        notes.append("GPUs of 160 GiB and more default to 16,384 batched tokens (read in 0.33).")
+    if args.chunked_prefill is False and args.max_model_len:
+        tokens = max(tokens, args.max_model_len)
+    tokens = args.max_num_batched_tokens or tokens
+    seqs = args.max_num_seqs or seqs
+    return tokens, min(seqs, tokens)
+
+
+def _length(arch: Architecture, args: EngineArguments, notes: list[str]) -> int:
+    if args.max_model_len:
+        return args.max_model_len
+    if arch.positions is None:
+        notes.append(f"The config names no context length; {_FALLBACK_LENGTH} is assumed.")
+        return _FALLBACK_LENGTH
+    return _native_length(arch)
+
+
+def _native_length(arch: Architecture) -> int:
+    """The context that the engine derives from the config: scaled positions, for yarn."""
+    text = arch.config.get("text_config") or arch.config
+    scaling = text.get("rope_scaling") or text.get("rope_parameters") or {}
+    positions = arch.positions or _FALLBACK_LENGTH
+    if not isinstance(scaling, Mapping):
+        return positions
+    form = scaling.get("rope_type") or scaling.get("type")
+    factor, original = scaling.get("factor"), scaling.get("original_max_position_embeddings")
+    if form == "yarn" and isinstance(factor, (int, float)) and isinstance(original, int):
+        return max(positions, int(original * factor)) if original * factor >= 1 else positions
+    return positions
+
+
+def _runner(arch: Architecture, args: EngineArguments, rules: Rules) -> bool:
+    """Whether the V2 model runner is used (`config/vllm.py` of 0.25)."""
+    forced = args.env.get("VLLM_USE_V2_MODEL_RUNNER")
+    if forced is not None and not forced.startswith("$"):
+        return forced in ("1", "true", "True")
+    if not rules.v2_runner or args.needs_v1 or arch.is_hybrid or not arch.attention:
+        return False
+    return not arch.is_moe or arch.name in _V2_MOE_CLASSES
+
+
+def _captures(args: EngineArguments, seqs: int) -> int:
+    if args.eager or args.no_graphs:
+        return 0
+    if args.capture_sizes is not None:
+        return args.capture_sizes
+    return default_capture_sizes(min(2 * seqs, 512))
+
+
+def _draft_layers(arch: Architecture, args: EngineArguments, notes: list[str]) -> int:
+    """Next-token-prediction layers that are loaded for speculative decoding."""
+    if not args.spec_method or args.spec_method == "ngram":
+        return 0
+    if args.spec_method == "mtp":
+        if arch.draft is None:
+            notes.append("MTP is asked for, but the config names no such layers: none counted.")
+            return 0
+        return 1
+    notes.append(
+        f"The draft model of the speculative method {args.spec_method} is not counted: its "
+        "config is not at hand."
+    )
+    return 0
+
+
+def _mamba_mode(arch: Architecture, args: EngineArguments, rules: Rules, notes: list[str]) -> str:
+    """How recurrent states are cached; off by default (measured on 0.25)."""
+    if not arch.is_hybrid or not args.prefix_caching:
+        return "none"
+    if args.mamba_mode and args.mamba_mode != "none":
+        return args.mamba_mode
+    mamba2 = any(isinstance(m, Mamba2) for la in arch.kinds[0] for m in la.mixers)
+    mode = "all" if mamba2 and rules.mode_all else "align"
+    notes.append(f"Prefix caching on a hybrid model caches its states in mode `{mode}`.")
+    return mode
+
+
+def _kv_dtype(arch: Architecture, args: EngineArguments, notes: list[str]) -> str:
+    asked = args.kv_cache_dtype
+    if asked != "auto":
+        return asked
+    if arch.checkpoint_kv_cache is not None:
+        kind = arch.checkpoint_kv_cache
+        notes.append(f"The checkpoint asks for a KV cache in {kind}; `auto` follows it.")
+        return kind
+    return arch.dtype
+
+
+def _block_size(
+    arch: Architecture,
+    args: EngineArguments,
+    gpu: Gpu,
+    rules: Rules,
+    kv_dtype: str,
+    notes: list[str],
+) -> int:
+    """Tokens per block before alignment: by the attention backend."""
+    if args.block_size:
+        return args.block_size
+    if arch.has_indexer:
+        return 64
+    if arch.is_compressed:
+        return 256
+    if arch.is_mla and not arch.is_hybrid:
+        if gpu.is_blackwell:
+            notes.append("MLA on Blackwell keeps blocks of 32 tokens (read off two logs).")
+            return 32
+        if kv_dtype.startswith("fp8") or rules.mla_blocks_of_64:
+            return 64
+    return 16
+
+
+def _attention_block(arch: Architecture, kv: KvOptions) -> int:
+    """Block size of the attention layers after alignment with recurrent states."""
+    if not (arch.is_hybrid and arch.is_mla):
+        return kv.block_size
+    from recipes_core.sizing.kv_cache import kv_plan
+
+    plan = kv_plan(arch, kv, (Stage(0, len(arch.layers)),))
+    return plan.block_size if plan is not None else kv.block_size
+
+
+def _shard(arch: Architecture, args: EngineArguments, rules: Rules) -> Shard:
+    """How tensors are cut; without expert parallel, experts are shared by TP x DP ranks."""
+    world = args.tp * args.dp * args.pcp
+    spread = args.expert_parallel and world > 1
+    return Shard(
+        tp=args.tp,
+        expert_tp=1 if spread else (world if arch.is_moe else args.tp),
+        expert_parallel=world if spread else 1,
+        dtype=arch.dtype_bytes,
+        absorbed=rules.absorbed,
+        mxfp4_pad=rules.mxfp4_pad,
+        redundant_experts=args.redundant_experts if spread else 0,
+    )
+
+
+def _partition(env: Mapping[str, str]) -> tuple[int, ...]:
+    text = env.get("VLLM_PP_LAYER_PARTITION", "")
+    parts = [p.strip() for p in text.split(",")]
+    return tuple(int(p) for p in parts) if all(p.isdigit() for p in parts) else ()
+
+
+def _env_int(env: Mapping[str, str], name: str, default: int) -> int:
+    value = env.get(name, "")
+    return int(value) if value.isdigit() else default
+
+
+def _deep_gemm(arch: Architecture, args: EngineArguments) -> bool:
+    """Whether block-FP8 experts run in DeepGEMM: the default where it is installed."""
+    if args.moe_backend not in ("auto", "deep_gemm"):
+        return False
+    if args.env.get("VLLM_USE_DEEP_GEMM") == "0":
+        return False
+    return any(
+        isinstance(f, Moe) and f.routed.kind == "fp8_block"
+        for la in arch.kinds[0]
+        for f in la.feeds
+    )
+
+
+def _problems(arch: Architecture, args: EngineArguments, length: int, shard: Shard) -> list[str]:
+    """Why the engine would refuse to start, as far as sizes tell."""
+    found: list[str] = []
+    if arch.layers and args.pp > len(arch.layers):
+        found.append(f"{len(arch.layers)} layers cannot be spread over {args.pp} pipeline ranks.")
+    for mixer in arch.attention:
+        if mixer.heads % args.tp:
+            found.append(f"{mixer.heads} attention heads are not divisible by TP {args.tp}.")
+        if isinstance(mixer, Attention):
+            kv = mixer.kv_heads
+            if kv % args.tp if kv >= args.tp else args.tp % kv:
+                found.append(f"{kv} KV heads do not go with TP {args.tp}.")
+            if args.dcp > 1 and args.dcp > max(1, args.tp // kv):
+                found.append(
+                    f"Decode context parallel {args.dcp} needs TP {args.dcp * kv}: each KV head "
+                    "must have that many ranks."
+                )
+        if isinstance(mixer, Mla) and args.tp % args.dcp:
+            found.append(f"Decode context parallel {args.dcp} does not divide TP {args.tp}.")
+    for layer in arch.kinds[0]:
+        for feed in layer.feeds:
+            found += _split_problems(feed, shard)
+    native = _native_length(arch) if arch.positions else None
+    allowed = args.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN") == "1"
+    if native and length > native and not allowed and not args.hf_overrides:
+        found.append(
+            f"--max-model-len {length:,} is above the model's own {native:,}; the engine refuses "
+            "it without VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 or a rope override."
+        )
+    return list(dict.fromkeys(found))
+
+
+def _split_problems(feed: Mlp | Moe, shard: Shard) -> list[str]:
+    """Intermediate sizes that a block or group scale cannot follow."""
+    fmt = feed.routed if isinstance(feed, Moe) else feed.down
+    ways = shard.expert_tp if isinstance(feed, Moe) else shard.tp
+    what = "experts'" if isinstance(feed, Moe) else "MLP's"
+    if feed.inner % ways:
+        return [f"The {what} intermediate size {feed.inner} is not divisible by {ways} ranks."]
+    own = feed.inner // ways
+    if fmt.kind == "fp8_block" and own % 128:
+        return [
+            f"The {what} intermediate size {feed.inner} over {ways} ranks is {own}, which blocks "
+            "of 128 do not divide; the engine refuses it. A smaller TP or expert parallel helps."
+        ]
+    return []
