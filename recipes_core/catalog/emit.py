@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from recipes_core.catalog.documents import Recipe
 from recipes_core.catalog.messages import allowed_keys
+from recipes_core.catalog.yaml_reader import scalar
 
 _WIDTH = 100
 _APART = frozenset(
@@ -68,8 +69,11 @@ class _Dumper(yaml.SafeDumper):
 
 def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None
-    if "\n" in text.strip("\n") or text.endswith("\n"):
+    if "\n" in text:
         style = "|"
+    elif not isinstance(scalar(text), str):
+        # PyYAML quotes what YAML 1.1 would misread; this is what 1.2 would, such as 0528.
+        style = "'"
     elif len(text) > _WIDTH - 20 and " " in text and text[:1] not in "{[-":
         style = ">"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

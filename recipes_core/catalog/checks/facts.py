@@ -193,7 +193,7 @@ def _exclusive(report: Report, recipe: Recipe) -> None:
         report.error(
             "both-on",
             f"{name} and {other} exclude each other, yet both are on by default",
-            ("opt_in_features",),
+            ("features", name),
         )
 
 
@@ -237,7 +237,8 @@ def check_facts(report: Report, entry: RecipeEntry, facts: Facts) -> None:
     _presets(report, recipe)
     _exclusive(report, recipe)
     offered = {*recipe.compatible_strategies, *recipe.strategy_hardware}
-    if recipe.default_strategy and recipe.default_strategy not in offered:
+    known = report.vocabulary.strategies
+    if recipe.default_strategy in known and recipe.default_strategy not in offered:
         report.warn(
             "default-strategy",
             f"{recipe.default_strategy!r} is the default but not among compatible_strategies",
