@@ -537,6 +537,8 @@ class Strategy(Document):
     router: RouterSettings | None = None
     routers: tuple[str, ...] = ()
     """Routers that it can stand behind; empty = ``vllm`` alone."""
+    min_vllm_version: Version | None = None
+    """Raises the floor, where the layout's own flags are newer than a model."""
     dp_router: DpRouter | None = None
 
 

@@ -23,7 +23,7 @@ DRIVERS = {"cu130": "CUDA 13: driver r580 or newer", "cu129": "CUDA 12.9: driver
 
 
 def version_floor(config: Configuration) -> str | None:
-    """The highest floor of model, variant, features, KV store or option, and preset.
+    """The highest floor of model, variant, layout, features, KV store or option, and preset.
 
     None where only a nightly will do.
     """
@@ -31,6 +31,7 @@ def version_floor(config: Configuration) -> str | None:
     floors: Iterable[str | None] = (
         config.recipe.model.min_vllm_version,
         config.variant.min_vllm_version,
+        config.strategy.min_vllm_version if config.strategy else None,
         *(config.recipe.features[name].min_vllm_version for name in config.features),
         config.kv_store.min_vllm_version if config.kv_store else None,
         option.min_vllm_version if option else None,
