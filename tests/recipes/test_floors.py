@@ -1,0 +1,62 @@
+"""Every command is accepted by the vLLM that its page asks for, and by the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.configuration import configure
+from recipes_core.deployment import Deployment, deploy
+from recipes_core.selection import Selection
+from recipes_core.vllm_cli.check import check_argv
+from recipes_core.vllm_cli.floors import check_floor
+from tests.recipes.test_guides import WRITTEN
+
+HARDWARE = ("h100", "h200", "b200", "gb200", "mi300x", "xeon6", "arc_pro_b60")
+"""One of each kind: overrides are written by generation and brand."""
+NEWEST = "0.33.0"
+PINNED = {"baidu/ERNIE-5.5-Flash": "0.32.0"}
+"""Recipes whose plugin follows one release."""
+
+
+def deployments(catalog: Catalog, recipe: str) -> Iterator[tuple[str, Deployment]]:
+    """Every layout, variant and set of features of a recipe on some hardware."""
+    document = catalog.recipes[recipe].recipe
+    for hardware in HARDWARE:
+        for variant in document.variants:
+            for strategy in document.compatible_strategies:
+                for features in (None, (), tuple(document.features)):
+                    selection = Selection(
+                        hardware=hardware,
+                        variant=variant,
+                        strategy=strategy,
+                        nodes=2 if strategy.startswith("multi_node") else None,
+                        features=features,
+                    )
+                    config = configure(catalog, recipe, selection)
+                    if config.strategy_id == strategy:
+                        yield selection.to_query(), deploy(config)
+
+
+@pytest.mark.parametrize("recipe", WRITTEN)
+def test_the_floor_holds_for_every_layout(ours: Catalog, recipe: str) -> None:
+    plugins = ours.recipes[recipe].recipe.model.plugins
+    newest = PINNED.get(recipe, NEWEST)
+    seen = 0
+    for query, deployment in deployments(ours, recipe):
+        floor = deployment.min_vllm_version
+        assert floor is not None
+        for process in deployment.processes:
+            if not process.is_engine:
+                continue
+            seen += 1
+            found = [
+                *check_floor(floor, process.argv, process.env, plugins=plugins),
+                *check_argv(process.argv, process.env, floor, plugins=plugins),
+                *check_argv(process.argv, process.env, newest, plugins=plugins),
+            ]
+            wrong = [str(item) for item in found if item.severity == "error"]
+            assert not wrong, f"{recipe}?{query}: {wrong}"
+    assert seen
