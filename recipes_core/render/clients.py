@@ -78,8 +78,9 @@ def _url(base: str, path: str) -> str:
 
 
 def _request_kind(config: Configuration) -> str:
-    if config.recipe.model.request is not None:
-        return config.recipe.model.request
+    asked = config.variant.request or config.recipe.model.request
+    if asked is not None:
+        return asked
     return "embeddings" if "embedding" in config.recipe.meta.tasks else "chat"
 
 

@@ -10,6 +10,7 @@ import pytest
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
+from recipes_core.render.clients import clients_of
 from recipes_core.render.shell import script
 
 FLASH = "baidu/ERNIE-5.5-Flash"
@@ -114,3 +115,9 @@ def test_what_the_seed_does_not_offer_is_refused(ours: Catalog) -> None:
         config = configure(ours, FLASH, query)
         said = [axis.axis for axis in config.adjustments]
         assert said or "--reasoning-parser" not in deploy(config).processes[0].argv, query
+
+
+def test_the_base_model_completes_and_the_chat_model_chats(ours: Catalog) -> None:
+    for variant, path in (("default", "/v1/completions"), ("flash", "/v1/chat/completions")):
+        config = configure(ours, FLASH, f"variant={variant}")
+        assert f"http://localhost:8000{path}" in clients_of(deploy(config)).curl
