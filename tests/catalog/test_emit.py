@@ -64,7 +64,23 @@ def test_any_data_survives_a_round_trip(data: dict[str, Any]):
 
 
 @pytest.mark.parametrize(
-    "word", ["yes", "1", "0.10", "2026-11-30", "null", "~", "", "a: b", "- x", "#", "0x1", "1_0", "0528", "0o7"]
+    "word",
+    [
+        "yes",
+        "1",
+        "0.10",
+        "2026-11-30",
+        "null",
+        "~",
+        "",
+        "a: b",
+        "- x",
+        "#",
+        "0x1",
+        "1_0",
+        "0528",
+        "0o7",
+    ],
 )
 def test_text_stays_text(word):
     assert parse_yaml(dump_yaml({"a": word}), "x") == {"a": word}
