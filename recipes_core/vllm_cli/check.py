@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, cast
 from recipes_core.findings import Finding, Severity
 from recipes_core.vllm_cli.environment import check_variable
 from recipes_core.vllm_cli.hints import INERT, REPLACEMENTS, REQUIRES
+from recipes_core.vllm_cli.plugins import PLUGINS
 from recipes_core.vllm_cli.tables import (
     FlagFact,
     Release,
@@ -24,6 +25,7 @@ from recipes_core.vllm_cli.values import (
     Problem,
     check_json_value,
     check_value,
+    listing,
     load_json,
     nearest,
 )
@@ -317,6 +319,13 @@ def _about_table(version: str, rel: Release, *, omni: bool) -> Iterator[Finding]
         yield Finding("info", "no-omni-table", text)
 
 
+def _about_plugins(plugins: Sequence[str]) -> Iterator[Finding]:
+    for name in plugins:
+        if name not in PLUGINS:
+            text = f"what the plugin {name!r} adds is not known; known are {listing(list(PLUGINS))}"
+            yield Finding("info", "unknown-plugin", f"{text}{nearest(name, PLUGINS)}", name)
+
+
 def arguments(argv: Sequence[str]) -> Sequence[str]:
     """The words after ``vllm serve``; a list without these two words is taken as it is."""
     return argv[2:] if tuple(argv[:2]) == ("vllm", "serve") else argv
@@ -344,17 +353,18 @@ def check_argv(
         version: ``0.28.0``, ``latest`` or ``nightly``. A version that was not read is answered for
             by the nearest one, and a finding says so.
         omni: Whether vllm-omni's flags count; ``--omni`` in argv says the same.
-        plugins: Names of plugins.PLUGINS whose additions count.
+        plugins: Packages whose additions count; one that PLUGINS does not know is a finding.
 
     Returns:
         Findings: first about the table, then in the order of the command, then of the variables.
 
     Raises:
-        ValueError: The version is no version, or a plugin is not known.
+        ValueError: The version is no version.
     """
     omni = omni or is_omni(argv)
     rel = release(table_for(version).position, omni, tuple(plugins))
     found = list(_about_table(version, rel, omni=omni))
+    found += _about_plugins(plugins)
     found += check_line(split(arguments(argv)), rel)
     found += check_env(env, rel, strict="--fail-on-environ-validation" in argv)
     return found

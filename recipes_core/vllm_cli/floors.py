@@ -27,7 +27,8 @@ class Floor(NamedTuple):
     """The least version that accepts a command, as far as the tables can tell."""
 
     version: str | None
-    """The oldest release in the tables that accepts everything; None if none does."""
+    """The oldest release in the tables from which on, up to ``last``, every one accepts everything;
+    None if none does. An older run of releases that ends before is no floor."""
     reasons: tuple[Reason, ...]
     """What sets the floor; where there is none, what stands in the way."""
     refused: str | None = None
@@ -131,8 +132,11 @@ def min_version(
     if not everything:
         never = reasons(len(names) - 1, (1 << len(names)) - 1)
         return Floor(None, never or reasons(len(names) - 1, 1 << (len(names) - 1)))
-    first = (everything & -everything).bit_length() - 1
-    last = names[everything.bit_length() - 1]
+    top = everything.bit_length() - 1
+    first = top
+    while first and everything >> (first - 1) & 1:
+        first -= 1
+    last = names[top]
     if not first or (omni and _releases(omni, added)[first - 1].omni_version is None):
         # Below lies nothing that was read, so nothing is known to refuse it.
         return Floor(names[first], (), None, last)

@@ -47,18 +47,10 @@ class Additions:
 
 @lru_cache(maxsize=64)
 def additions(plugins: tuple[str, ...]) -> Additions:
-    """Join what some plugins add.
-
-    Raises:
-        ValueError: A name is not in PLUGINS.
-    """
-    unknown = [name for name in plugins if name not in PLUGINS]
-    if unknown:
-        known = ", ".join(sorted(PLUGINS))
-        raise ValueError(f"no plugin {unknown[0]!r} is known; known are {known}")
+    """Join what some plugins add; a name that is not in PLUGINS adds nothing."""
     prefixes: tuple[str, ...] = ()
     choices: dict[str, tuple[str, ...]] = {}
-    for name in plugins:
+    for name in filter(PLUGINS.__contains__, plugins):
         prefixes += PLUGINS[name].prefixes
         for kind, names in PLUGINS[name].choices.items():
             choices[kind] = choices.get(kind, ()) + names

@@ -41,6 +41,9 @@ FIELD_REGISTRIES: dict[tuple[str, str], str] = {
 CONFIGS: dict[str, str] = {"--speculative-config": "SpeculativeConfig"}
 """JSON flags that the parser takes as they are: their class checks them when the engine starts."""
 
+SHARES: frozenset[str] = frozenset({"--gpu-memory-utilization"})
+"""Flags whose value is a share above 0 and at most 1: the config class refuses another."""
+
 PLUGIN_FLAGS: dict[str, str] = {
     "reasoning_parser": "--reasoning-parser-plugin",
     "tool_call_parser": "--tool-parser-plugin",
@@ -179,6 +182,9 @@ def check_value(fact: FlagFact, word: str, release: Release) -> Iterator[Problem
         if wanted:
             yield Problem("error", "bad-value", f"takes {wanted}, not {word!r}")
             return
+        if fact.name in SHARES and not 0 < float(word) <= 1:
+            text = f"takes a share above 0 and at most 1, not {word}"
+            yield Problem("error", "bad-value", text)
     if fact.choices:
         # The backends' conversion folds case and dashes before the choices are compared.
         folded = word.lower().replace("-", "_") if fact.type == "<lambda>" else word
