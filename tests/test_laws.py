@@ -153,7 +153,7 @@ def test_documents_are_frozen_and_know_their_keys():
 
 def test_the_view_never_configures():
     """Decisions are made in configure(); what stands on top asks for them in one call."""
-    rules = {"recipes_core.layers", "recipes_core.topology"}
+    rules = {"recipes_core.layers"}
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"
         for room, path in modules()
