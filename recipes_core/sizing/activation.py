@@ -92,7 +92,7 @@ def rank_activation(
         constants: Fitted figures.
     """
     kinds, order = arch.kinds
-    present = dict.fromkeys(order[stage.first:stage.last])
+    present = dict.fromkeys(order[stage.first : stage.last])
     workspace, forward, binding = 0, 0, "nothing"
     for kind in present:
         # The experts' workspace exists from the first layer with experts on.
@@ -100,7 +100,7 @@ def rank_activation(
         size, name = _layer(arch, kinds[kind], shard, step)
         if size + workspace > forward:
             forward, binding = size + workspace, name
-    if any(_plain_gemm(arch, kinds[k]) for k in present):
+    if any(_plain_gemm(kinds[k]) for k in present):
         forward += constants.cublas_workspace
     if step.compiled:
         forward += constants.compiled_moe if arch.is_moe else constants.compiled_dense
@@ -143,7 +143,7 @@ def _workspace(arch: Architecture, layer: Layer, shard: Shard, step: Step) -> in
     return largest
 
 
-def _plain_gemm(arch: Architecture, layer: Layer) -> bool:
+def _plain_gemm(layer: Layer) -> bool:
     """Whether any matrix product of a layer runs in cuBLAS, whose workspace then exists."""
     formats: list[Format] = []
     for mixer in layer.mixers:

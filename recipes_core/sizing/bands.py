@@ -54,6 +54,7 @@ def part_bands(
     weights: int,
     activation: Activation,
     non_torch: int,
+    *,
     graphs: int,
     outside: int,
 ) -> dict[str, Band]:

@@ -59,6 +59,29 @@ class Rank:
     available: int
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is left for the KV cache, and what it is needed for.
+
+    Args:
+        index: The rank that decides.
+        available: Its bytes.
+        plan: Layout of the cache.
+        held: What fits.
+        need: Bytes that one request of full length needs.
+        given: The bytes were given, not predicted.
+        measured: They come from a log.
+    """
+
+    index: int
+    available: int
+    plan: KvPlan | None
+    held: Capacity | None
+    need: int
+    given: bool
+    measured: bool
+
+
 def size(
     checkpoint: Architecture | Declared,
     gpu: Gpu,
@@ -92,7 +115,7 @@ def size(
     if available_kv_bytes is not None and available_kv_bytes < 1:
         raise ConfigError("--available-kv-bytes", str(available_kv_bytes), "must be at least 1")
     if isinstance(checkpoint, Declared):
-        return _declared(checkpoint, gpu, engine, vllm, constants)
+        return _declared(checkpoint, gpu, engine, vllm)
     settings = resolve(checkpoint, engine, gpu, rules(vllm))
     if engine.max_model_len_auto:
         settings = _longest(settings, available_kv_bytes, nccl, constants)
@@ -111,25 +134,22 @@ def size_settings(
     ranks = engine_ranks(settings, nccl=nccl, constants=constants)
     plan = kv_plan(settings.arch, settings.kv, settings.parts) if known else None
     budget = [r.available for r in ranks]
-    if settings.args.kv_cache_bytes is not None:
-        budget = [settings.args.kv_cache_bytes] * len(ranks)
-    if available_kv_bytes is not None:
-        budget = [available_kv_bytes] * len(ranks)
-    found = _capacity(settings, plan, budget) if plan is not None else None
+    given = available_kv_bytes or settings.args.kv_cache_bytes
+    if given is not None:
+        budget = [given] * len(ranks)
     tightest = _tightest(plan, budget)
-    need = bytes_for(plan, settings.max_model_len)[tightest] if plan is not None else 0
-    measured = available_kv_bytes is not None
+    room = Room(
+        index=tightest,
+        available=budget[tightest],
+        plan=plan,
+        held=_capacity(settings, plan, budget) if plan is not None else None,
+        need=bytes_for(plan, settings.max_model_len)[tightest] if plan is not None else 0,
+        given=given is not None,
+        measured=available_kv_bytes is not None,
+    )
+    origin = non_torch(settings, constants, nccl=nccl)[1]
     return _result(
-        settings,
-        ranks,
-        tightest,
-        budget[tightest],
-        plan,
-        found,
-        need,
-        measured,
-        constants,
-        nccl=nccl,
+        settings, tuple(ranks), room, [*settings.notes, *_assumptions(settings, origin)], constants
     )
 
 
@@ -163,7 +183,7 @@ def _scaled(arch: Architecture, weights: Weights) -> Weights:
 def _capacity(settings: Settings, plan: KvPlan, budget: Sequence[int]) -> Capacity:
     override = settings.args.blocks_override
     if override:
-        budget = [min(b, override * size) for b, size in zip(budget, plan.block_bytes, strict=True)]
+        budget = [override * size for size in plan.block_bytes]
     return capacity(plan, budget, tokens_from_blocks=settings.rules.tokens_from_blocks)
 
 
@@ -176,37 +196,42 @@ def _tightest(plan: KvPlan | None, budget: Sequence[int]) -> int:
 
 def _result(
     settings: Settings,
-    ranks: list[Rank],
-    index: int,
-    available: int,
-    plan: KvPlan | None,
-    found: Capacity | None,
-    need: int,
-    measured: bool,
+    ranks: tuple[Rank, ...],
+    room: Room,
+    assumptions: list[str],
     constants: Constants,
-    *,
-    nccl: bool,
 ) -> Sizing:
-    rank, arch = ranks[index], settings.arch
+    """Everything about the fullest rank."""
+    rank, arch, plan = ranks[room.index], settings.arch, room.plan
+    available, need, found = room.available, room.need, room.held
     requested = math.ceil(settings.utilization * settings.gpu.memory)
     outside = outside_budget(settings, rank.activation, rank.graphs, constants)
-    _, origin = non_torch(settings, constants, nccl=nccl)
     bands = part_bands(
-        settings, rank.weights.total, rank.activation, rank.non_torch, rank.graphs, outside
+        settings,
+        rank.weights.total,
+        rank.activation,
+        rank.non_torch,
+        graphs=rank.graphs,
+        outside=outside,
     )
-    fixed = measured or settings.args.kv_cache_bytes is not None
-    assumptions = [*settings.notes, *_assumptions(settings, origin)]
     known = not arch.missing
+    free = settings.gpu.memory - requested - outside
     if not known:
         assumptions += [
             f"Not known: {what}; weights and cache cannot be told." for what in arch.missing
         ]
+    elif free < 0:
+        assumptions.append(
+            f"The engine's share and what it holds beside it exceed the card by {-free:,} bytes; "
+            "lower --gpu-memory-utilization."
+        )
     fits: bool | None = None
     if plan is not None or (known and arch.layers):
         fits = available >= need and available > 0 and not settings.problems
+    kv = (available, available) if room.given else kv_band(available, bands)
     return Sizing(
         vllm=settings.rules.name,
-        basis="measured" if measured else "computed",
+        basis="measured" if room.measured else "computed",
         gpu=settings.gpu,
         utilization=settings.utilization,
         weights=rank.weights.total if known else None,
@@ -215,10 +240,8 @@ def _result(
         graphs=rank.graphs,
         available=available if known else None,
         outside=outside if known else None,
-        free=settings.gpu.memory - requested - outside if known else None,
-        band={**bands, "kv_cache": (available, available) if fixed else kv_band(available, bands)}
-        if known
-        else {},
+        free=free if known else None,
+        band={**bands, "kv_cache": kv} if known else {},
         kv_bytes_per_token=plan.token_bytes if plan is not None else (0 if known else None),
         kv_block_size=plan.block_size if plan is not None else None,
         kv_blocks=found.blocks if found is not None else None,
@@ -232,7 +255,7 @@ def _result(
         problems=settings.problems,
         settings=settings,
         plan=plan,
-        ranks=tuple(ranks),
+        ranks=ranks,
     )
 
 
@@ -294,9 +317,7 @@ def _holds(
     return found.shortfall == 0 and (found.available or 0) > 0
 
 
-def _declared(
-    checkpoint: Declared, gpu: Gpu, args: EngineArguments, vllm: str, constants: Constants
-) -> Sizing:
+def _declared(checkpoint: Declared, gpu: Gpu, args: EngineArguments, vllm: str) -> Sizing:
     """A checkpoint of which only the size is known: its share per GPU, nothing about the cache."""
     release = rules(vllm)
     utilization = args.utilization or release.utilization

@@ -133,15 +133,22 @@ class KvPlan:
         groups: Groups of layers.
         block_bytes: Bytes that one block takes on each pipeline rank.
         block_size: Block size in tokens that the engine reports.
-        token_bytes: Bytes per token of context and GPU, over all layers, states aside.
         options: What it was made for.
     """
 
     groups: tuple[Group, ...]
     block_bytes: tuple[int, ...]
     block_size: int
-    token_bytes: int
     options: KvOptions
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes per token of context and GPU, padding layers included, recurrent states aside."""
+        wide = max(self.block_bytes)
+        if len(self.groups) == 1:
+            return math.ceil(wide / self.block_size) if self.groups[0].spec.kind != "state" else 0
+        growing = (g.spec.block for g in self.groups if g.spec.kind not in ("state", "cross"))
+        return math.ceil(sum(wide / block for block in growing))
 
     def blocks_for(self, length: int) -> int:
         """Blocks that one request of ``length`` tokens can need, over all groups."""
@@ -197,7 +204,7 @@ def kv_plan(arch: Architecture, options: KvOptions, parts: tuple[Stage, ...]) ->
     kinds = {(s.kind, s.window) for s in flat}
     if len(kinds) == 1:
         return _uniform(specs, where, parts, options)
-    return _grouped(arch, specs, where, parts, options)
+    return _grouped(specs, where, parts, options)
 
 
 def _layer_specs(arch: Architecture, options: KvOptions) -> list[tuple[list[Spec], int]]:
@@ -362,24 +369,17 @@ def _uniform(
     """All layers of one type: one group, whatever the sizes of their pages."""
     pages = [0] * len(parts)
     counts = [0] * len(parts)
-    token = 0.0
     first = next(s for row in specs for s in row)
     for row, index in zip(specs, where, strict=True):
         stage = _stage_of(index, parts)
         for spec in row:
             pages[stage] += spec.page
             counts[stage] += 1
-            token += spec.token
     group = Group(first, tuple(counts), tuple(pages))
-    return KvPlan((group,), tuple(pages), first.block, _rank_token(token, parts), options)
-
-
-def _rank_token(token: float, parts: Sequence[Stage]) -> int:
-    return math.ceil(token / len(parts))
+    return KvPlan((group,), tuple(pages), first.block, options)
 
 
 def _grouped(
-    arch: Architecture,
     specs: list[list[Spec]],
     where: list[int],
     parts: Sequence[Stage],
@@ -387,11 +387,9 @@ def _grouped(
 ) -> KvPlan:
     """Layers of several types: equal groups, so that all share one pool of pages."""
     by_spec: dict[Spec, list[int]] = {}
-    token = 0.0
     for row, index in zip(specs, where, strict=True):
         for spec in row:
             by_spec.setdefault(spec, []).append(_stage_of(index, parts))
-            token += spec.token
     counts = [len(v) for v in by_spec.values()]
     smallest, largest = min(counts), max(counts)
     size = largest if largest < 1.5 * smallest else smallest
@@ -408,7 +406,6 @@ def _grouped(
         tuple(groups),
         tuple(page * max(n, 1) for n in widest),
         min(blocks) if blocks else options.block_size,
-        _rank_token(token, parts),
         options,
     )
 

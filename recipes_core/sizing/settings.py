@@ -94,7 +94,7 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
     drafts = _draft_layers(arch, args, notes)
     mode = _mamba_mode(arch, args, rules, notes)
     kv_dtype = _kv_dtype(arch, args, notes)
-    block = _block_size(arch, args, gpu, rules, kv_dtype, notes)
+    block = _block_size(arch, args, gpu, rules, kv_dtype=kv_dtype, notes=notes)
     shard = _shard(arch, args, rules)
     parts = stages(len(arch.layers), args.pp, _partition(args.env))
     mixed = any(isinstance(m, Mamba2) for la in arch.kinds[0] for m in la.mixers)
@@ -133,7 +133,7 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
         compiled=not (args.eager or args.no_compile),
         multiprocessors=gpu.multiprocessors,
         encoder=arch.multimodal and not args.multimodal_off and not args.skip_mm_profiling,
-        deep_gemm=_deep_gemm(arch, args),
+        deep_gemm=_deep_gemm(arch, args, rules),
         indexer_mib=_env_int(args.env, "VLLM_SPARSE_INDEXER_MAX_LOGITS_MB", 512),
     )
     if arch.is_moe and args.cpu_offload:
@@ -258,6 +258,7 @@ def _block_size(
     args: EngineArguments,
     gpu: Gpu,
     rules: Rules,
+    *,
     kv_dtype: str,
     notes: list[str],
 ) -> int:
@@ -313,11 +314,12 @@ def _env_int(env: Mapping[str, str], name: str, default: int) -> int:
     return int(value) if value.isdigit() else default
 
 
-def _deep_gemm(arch: Architecture, args: EngineArguments) -> bool:
+def _deep_gemm(arch: Architecture, args: EngineArguments, rules: Rules) -> bool:
     """Whether block-FP8 experts run in DeepGEMM: the default where it is installed."""
     if args.moe_backend not in ("auto", "deep_gemm"):
         return False
-    if args.env.get("VLLM_USE_DEEP_GEMM") == "0":
+    asked = args.env.get("VLLM_USE_DEEP_GEMM") == "1" or args.moe_backend == "deep_gemm"
+    if args.env.get("VLLM_USE_DEEP_GEMM") == "0" or not (rules.deep_gemm or asked):
         return False
     return any(
         isinstance(f, Moe) and f.routed.kind == "fp8_block"

@@ -27,11 +27,11 @@ from recipes_core.sizing.shapes import (
 
 
 class Tensor(NamedTuple):
-    """``count`` equal tensors of ``size`` bytes in one part of the model."""
+    """``copies`` equal tensors of ``size`` bytes in one part of the model."""
 
     part: str
     size: int
-    count: int = 1
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +365,7 @@ def _experts(arch: Architecture, m: Moe, s: Shard) -> list[Tensor]:
     inner = cdiv(m.inner, s.expert_tp)
     fans = 2 if m.gated else 1
     if m.routed.kind == "mxfp4" and m.bias:
-        return _mxfp4_experts(m, s, width, inner, count)
+        return _mxfp4_experts(s, width, inner, count)
     outs = (inner,) * fans
     found = linear("experts", m.routed, width, outs, s.dtype, stack=count)
     found += linear("experts", m.routed, inner, (width,), s.dtype, stack=count)
@@ -377,7 +377,7 @@ def _experts(arch: Architecture, m: Moe, s: Shard) -> list[Tensor]:
     return found
 
 
-def _mxfp4_experts(m: Moe, s: Shard, width: int, inner: int, count: int) -> list[Tensor]:
+def _mxfp4_experts(s: Shard, width: int, inner: int, count: int) -> list[Tensor]:
     """gpt-oss on Hopper: values padded for the Triton kernel, swizzled scales, 32-bit biases."""
     inner, width = up(inner, s.mxfp4_pad[0]), up(width, s.mxfp4_pad[1])
     rows = 2 * inner

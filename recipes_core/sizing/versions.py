@@ -31,6 +31,8 @@ class Rules:
         absorbed: MLA keeps an absorbed copy of its up projection in 16 bits too (seen on 0.19).
         mxfp4_pad: Padding of gpt-oss's experts (0.19 pads more than 0.25).
         mode_all: ``--mamba-cache-mode all`` exists (until 0.31).
+        deep_gemm: Block-FP8 experts run in DeepGEMM where it is installed (its larger buffers are
+            seen on 0.25, not on 0.18).
         large_batches: GPUs of 160 GiB and more have larger default batches (read in 0.33).
         mla_blocks_of_64: MLA on Hopper keeps blocks of 64 tokens (logs up to 0.16).
         measured: Rows of this release were measured.
@@ -46,6 +48,7 @@ class Rules:
     absorbed: bool
     mxfp4_pad: tuple[int, int]
     mode_all: bool
+    deep_gemm: bool
     large_batches: bool
     mla_blocks_of_64: bool
     measured: bool
@@ -93,6 +96,7 @@ def rules(vllm: str) -> Rules:
         absorbed=not new,
         mxfp4_pad=(64, 1) if new else (128, 256),
         mode_all=release < Version("0.32.0"),
+        deep_gemm=new,
         large_batches=release > Version("0.25.0"),
         mla_blocks_of_64=release < Version("0.17"),
         measured=release in (Version("0.19.0"), Version("0.25.0")),

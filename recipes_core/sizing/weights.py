@@ -86,7 +86,7 @@ class Allocator:
 
     def total(self, tensors: Iterable[Tensor]) -> int:
         """Bytes counted for all tensors together."""
-        return sum(self.taken(t.size) * t.count for t in tensors)
+        return sum(self.taken(t.size) * t.copies for t in tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def rank_weights(
     tensors, per_kind = _stage_tensors(arch, shard, stage, options)
     parts: dict[str, int] = {}
     for tensor in tensors:
-        parts[tensor.part] = parts.get(tensor.part, 0) + tensor.size * tensor.count
+        parts[tensor.part] = parts.get(tensor.part, 0) + tensor.size * tensor.copies
     ropes = arch.ropes if arch.layers else ()
     tables = [Tensor("rope", r.positions * r.width * shard.dtype) for r in ropes]
     rope = sum(t.size for t in tables)
@@ -157,7 +157,7 @@ def rank_weights(
     if allocator.whole_units:
         counted += _reuse(arch, shard, stage, per_kind)
     raw = sum(parts.values()) + rope
-    extra = _repacking(arch, shard, stage) + _lora(arch, shard, stage, options)
+    extra = _repacking(arch, stage) + _lora(arch, shard, stage, options)
     extra += _index_buffer(arch, options)
     total = max(counted + extra - options.offload, 0)
     return Weights(parts, counted - raw, rope, extra, total)
@@ -179,7 +179,7 @@ def _stage_tensors(
         counts[kind] += 1
     for count, tensors in zip(counts, per_kind, strict=True):
         if count:
-            found += [Tensor(t.part, t.size, t.count * count) for t in tensors]
+            found += [Tensor(t.part, t.size, t.copies * count) for t in tensors]
     if stage.has_head:
         if not arch.tied:
             found += embedding_tensors(arch, shard, "lm_head")
@@ -195,7 +195,7 @@ def _draft(arch: Architecture, shard: Shard, count: int) -> list[Tensor]:
     layer = layer_tensors(arch, arch.draft.layer, shard)
     fuse = Tensor("draft", 2 * arch.hidden * arch.hidden * shard.dtype)
     norms = Tensor("draft", arch.hidden * shard.dtype, 3)
-    return [Tensor("draft", t.size, t.count * count) for t in (*layer, fuse, norms)]
+    return [Tensor("draft", t.size, t.copies * count) for t in (*layer, fuse, norms)]
 
 
 def _reuse(arch: Architecture, shard: Shard, stage: Stage, per_kind: list[list[Tensor]]) -> int:
@@ -245,7 +245,7 @@ def _reuse(arch: Architecture, shard: Shard, stage: Stage, per_kind: list[list[T
     return lost
 
 
-def _repacking(arch: Architecture, shard: Shard, stage: Stage) -> int:
+def _repacking(arch: Architecture, stage: Stage) -> int:
     """Bytes that repacked int4 and NVFP4 weights leave behind (measured, 0.25 on Hopper)."""
     kinds, order = arch.kinds
     total = 0
@@ -294,7 +294,7 @@ def checkpoint_bytes(arch: Architecture) -> int:
     count = arch.draft.count if arch.draft is not None else 0
     options = LoadOptions(draft_layers=count)
     tensors, _ = _stage_tensors(arch, shard, whole, options)
-    return sum(t.size * t.count for t in tensors if t.part != "kv_b copy")
+    return sum(t.size * t.copies for t in tensors if t.part != "kv_b copy")
 
 
 def parameter_count(arch: Architecture) -> int:
@@ -302,7 +302,7 @@ def parameter_count(arch: Architecture) -> int:
     plain = arch.changed() if arch.quant_method is None else _unquantized(arch)
     shard = Shard(dtype=1)
     tensors, _ = _stage_tensors(plain, shard, Stage(0, len(plain.layers)), LoadOptions())
-    return sum(t.size * t.count for t in tensors)
+    return sum(t.size * t.copies for t in tensors)
 
 
 def _unquantized(arch: Architecture) -> Architecture:
