@@ -159,7 +159,7 @@ def _others(config: Configuration) -> list[str]:
     return [
         "## Other configurations",
         "Each of these is a key of the query string, here as on the page. What is unknown or does"
-        " not fit yields to the recipe's default, and is named above, under the Configuration line.",
+        " not fit yields to the recipe's default and is named above, under the Configuration line.",
         "\n".join(lines),
     ]
 

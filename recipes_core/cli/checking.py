@@ -1,0 +1,83 @@
+"""``recipes check``: a catalog's files, and the commands that its recipes render."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import typer
+
+from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.cli.common import clean, say
+from recipes_core.configuration import configure
+from recipes_core.deployment import Deployment, deploy
+from recipes_core.errors import RecipesError
+from recipes_core.findings import Finding
+from recipes_core.selection import Selection
+
+
+def run(folders: Sequence[str], *, commands: bool, as_json: bool) -> None:
+    """Print the findings, errors first and apart; leaves with 1 if there is an error."""
+    from recipes_core.catalog.checks import check_catalog
+    from recipes_core.catalog.loader import load_catalog
+    from recipes_core.vllm_cli import versions
+
+    catalog = load_catalog(*folders, on_error="collect")
+    findings = check_catalog(catalog, released=versions())
+    if commands:
+        findings += [
+            finding for entry in catalog.recipes.values() for finding in _commands(catalog, entry)
+        ]
+    findings = list(dict.fromkeys(findings))
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if as_json:
+        say(json.dumps([finding._asdict() for finding in findings], ensure_ascii=False))
+    else:
+        _print(catalog, findings)
+    if errors:
+        raise typer.Exit(1)
+
+
+def _print(catalog: Catalog, findings: Sequence[Finding]) -> None:
+    titles = (("error", "Errors"), ("warning", "Warnings"), ("info", "Remarks"))
+    counts = []
+    for severity, title in titles:
+        found = [finding for finding in findings if finding.severity == severity]
+        counts.append(f"{len(found)} {title.lower()}")
+        if found:
+            say(f"{title}:")
+            for finding in found:
+                say(f"  {clean(finding)}")
+            say()
+    say(f"{len(catalog.recipes)} recipes: {', '.join(counts)}")
+
+
+def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
+    """Each variant's default command at the recipe's own floor and at the newest release."""
+    for name in entry.recipe.variants:
+        try:
+            config = configure(catalog, entry, Selection(variant=name))
+            deployment = deploy(config)
+        except RecipesError as error:
+            yield Finding("error", "unresolved", str(error), f"variants.{name}", entry.source)
+            continue
+        for finding in _at(deployment, entry):
+            where = f"variants.{name}: {finding.where}".rstrip(": ")
+            yield finding._replace(where=where, source=entry.source)
+
+
+def _at(deployment: Deployment, entry: RecipeEntry) -> Iterator[Finding]:
+    from recipes_core.cli.beside import command_findings, version_of
+    from recipes_core.vllm_cli import check_floor
+
+    plugins = entry.recipe.model.plugins
+    floor = deployment.min_vllm_version
+    # Plugins follow one release; a newer one is not theirs to run on.
+    newest = floor if plugins and floor else version_of(deployment)
+    found = list(deployment.findings)
+    found += [f for f in command_findings(deployment, newest) if f.severity != "info"]
+    if floor is not None:
+        for process in deployment.processes:
+            if process.is_engine:
+                found += check_floor(floor, process.argv, process.env, plugins=plugins)
+    yield from dict.fromkeys(found)

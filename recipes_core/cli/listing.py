@@ -1,0 +1,121 @@
+"""``recipes list``: search and filters."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from recipes_core.axes import rules_of
+from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.catalog.search import search
+from recipes_core.cli.common import clean, fail, note, open_catalog, say, table
+from recipes_core.errors import nearest
+
+
+def run(
+    folders: Sequence[str],
+    text: str,
+    *,
+    tasks: Sequence[str],
+    providers: Sequence[str],
+    precision: str | None,
+    verified: str | None,
+    hardware: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Print the recipes that match: a table for a person, tab-separated lines for a pipe."""
+    catalog = open_catalog(folders)
+    for name in (verified, hardware):
+        _known(catalog, name)
+    found = search(
+        catalog, text, tasks=tasks, providers=_providers(catalog, providers),
+        precision=precision, hardware_verified=verified,
+    )  # fmt: skip
+    if hardware is not None:
+        found = [entry for entry in found if _fits(catalog, entry, hardware)]
+    total = len(found)
+    found = found[:limit]
+    if as_json:
+        say(json.dumps([facts(catalog, entry) for entry in found], ensure_ascii=False))
+        return
+    if not sys.stdout.isatty():
+        for entry in found:
+            say(
+                "\t".join(clean(cell).replace("\t", " ").replace("\n", " ") for cell in _row(entry))
+            )
+        return
+    header = ["id", "parameters", "precisions", "tasks", "title"]
+    for line in table([_row(entry) for entry in found], header):
+        say(line)
+    more = f" of {total}" if total > len(found) else ""
+    note(f"{len(found)}{more} recipes")
+
+
+def _known(catalog: Catalog, hardware: str | None) -> None:
+    if hardware is None or hardware in catalog.hardware:
+        return
+    near = nearest(hardware, catalog.hardware)
+    hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(catalog.hardware)}"
+    fail(f"no hardware {hardware!r} in the catalog{hint}", 2)
+
+
+def _providers(catalog: Catalog, asked: Sequence[str]) -> list[str]:
+    """Providers as recipes write them, for names typed in any case or in part."""
+    if not asked:
+        return []
+    known = {entry.recipe.meta.provider for entry in catalog.recipes.values()}
+    found = [name for name in known if any(word.casefold() in name.casefold() for word in asked)]
+    if not found:
+        fail(f"no provider {', '.join(asked)!r}; known: {', '.join(sorted(known))}", 2)
+    return found
+
+
+def _fits(catalog: Catalog, entry: RecipeEntry, hardware: str) -> bool:
+    """Whether some variant can be had on this hardware and fits one node of it."""
+    rules = rules_of(catalog, entry)
+    profile = catalog.hardware[hardware]
+    return any(
+        option.id == hardware and option.enabled
+        and rules.memory_needed(variant, hardware, profile) <= profile.vram_gb
+        for name, variant in entry.recipe.variants.items()
+        for option in rules.hardware_options(name)
+    )  # fmt: skip
+
+
+def _row(entry: RecipeEntry) -> list[str]:
+    recipe = entry.recipe
+    size = recipe.model.parameter_count or ""
+    if recipe.model.active_parameters and recipe.model.active_parameters != size:
+        size = f"{size} ({recipe.model.active_parameters} active)"
+    precisions = dict.fromkeys(variant.precision for variant in recipe.variants.values())
+    return [entry.id, size, ",".join(precisions), ",".join(recipe.meta.tasks), recipe.meta.title]
+
+
+def facts(catalog: Catalog, entry: RecipeEntry) -> dict[str, Any]:
+    """What a list says of a recipe, as plain data."""
+    recipe = entry.recipe
+    return {
+        "id": entry.id,
+        "title": recipe.meta.title,
+        "provider": recipe.meta.provider,
+        "tasks": list(recipe.meta.tasks),
+        "architecture": recipe.model.architecture,
+        "parameters": recipe.model.parameter_count,
+        "active_parameters": recipe.model.active_parameters,
+        "context_length": recipe.model.context_length,
+        "variants": {
+            name: {
+                "precision": variant.precision,
+                "model_id": variant.model_id or recipe.model.model_id,
+                "vram_minimum_gb": variant.vram_minimum_gb,
+            }
+            for name, variant in recipe.variants.items()
+        },
+        "verified": [name for name, state in recipe.meta.hardware.items() if state == "verified"],
+        "strategies": list(rules_of(catalog, entry).strategies),
+        "catalog": entry.root,
+        "source": entry.source,
+    }
