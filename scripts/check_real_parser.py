@@ -28,14 +28,16 @@ ENGINE_CODES = {"bad-choice", "unknown-field", "bad-value", "not-json", "bad-jso
 """What the parser lets pass and the engine refuses: names in registries, fields it reads later."""
 
 
-def explanation(verdict: dict, errors: list[Finding], argv: tuple[str, ...]) -> str | None:
+def explanation(verdict: dict, errors: list[Finding], command: Rendered) -> str | None:
     """Why the two may differ; None if no reason is known."""
     if not verdict["ok"] and not errors:
         text = verdict.get("error", "")
         if "chat template" in text and "path-like" in text:
             return "a chat template of vLLM's source tree: the parser looks for the file"
-        if "parser" in text and any("parser-plugin" in word for word in argv):
+        if "parser" in text and any("parser-plugin" in word for word in command.argv):
             return "a parser that a plugin file adds"
+        if command.plugins and "parser" in text:
+            return "a parser that a named plugin adds"
     if verdict["ok"] and errors and all(error.code in ENGINE_CODES for error in errors):
         return "a name or field that is checked when the engine starts"
     return None
@@ -48,12 +50,12 @@ def compare(version: str, commands: list[Rendered]) -> int:
     counts: Counter[str] = Counter()
     unexplained = []
     for command, verdict in zip(plain, verdicts, strict=True):
-        found = check_argv(command.argv, {}, version)
+        found = check_argv(command.argv, {}, version, plugins=command.plugins)
         errors = [finding for finding in found if finding.severity == "error"]
         if verdict["ok"] == (not errors):
             counts["both accept" if verdict["ok"] else "both refuse"] += 1
             continue
-        reason = explanation(verdict, errors, command.argv)
+        reason = explanation(verdict, errors, command)
         counts[f"explained: {reason}" if reason else "unexplained"] += 1
         if not reason:
             unexplained.append((command, verdict, errors))
@@ -71,7 +73,7 @@ def refused(version: str, commands: list[Rendered]) -> int:
     verdicts = real_verdicts(version, [filled(command.argv) for command in commands])
     bad = 0
     for command, verdict in zip(commands, verdicts, strict=True):
-        if not verdict["ok"] and explanation(verdict, [], command.argv) is None:
+        if not verdict["ok"] and explanation(verdict, [], command) is None:
             bad += 1
             if bad <= 20:
                 print(f"  {command.label}: {verdict['error'][:300]}")

@@ -20,13 +20,15 @@ class Rendered(NamedTuple):
     env: tuple[tuple[str, str], ...]
     floor: str | None
     """The least version that the recipe declares for it."""
+    plugins: tuple[str, ...] = ()
+    """Packages beside vLLM that the recipe names, or that its hardware needs."""
 
 
 def distinct(commands: Iterable[Rendered]) -> list[Rendered]:
     """Each command once: the first of those with equal words, variables and floor."""
     found: dict[tuple[object, ...], Rendered] = {}
     for command in commands:
-        found.setdefault((command.argv, command.env, command.floor), command)
+        found.setdefault((command.argv, command.env, command.floor, command.plugins), command)
     return list(found.values())
 
 
@@ -68,7 +70,10 @@ def from_conformance(path: Path) -> Iterator[Rendered]:
                 yield Rendered(row["recipe"], argv, pairs, None)
 
 
-def from_catalog(*folders: str) -> Iterator[Rendered]:
+BRAND_PLUGINS = {"huawei": ("vllm-ascend",)}
+
+
+def from_catalog(*folders: str, recipes: Iterable[str] = ()) -> Iterator[Rendered]:
     """Every process of every configuration that a catalog offers, one choice varied at a time.
 
     For each variant, hardware and strategy at its least nodes: the default choices, no feature, all
@@ -79,7 +84,10 @@ def from_catalog(*folders: str) -> Iterator[Rendered]:
     from recipes_core.deployment import deploy
 
     catalog = load_catalog(*folders)
+    wanted = set(recipes)
     for recipe_id, entry in catalog.recipes.items():
+        if wanted and recipe_id not in wanted:
+            continue
         for selection in selections(catalog, entry):
             try:
                 config = configure(catalog, entry, selection)
@@ -93,6 +101,10 @@ def from_catalog(*folders: str) -> Iterator[Rendered]:
                         tuple(process.argv),
                         tuple(process.env.items()) if process.is_engine else (),
                         deployment.min_vllm_version,
+                        (
+                            *config.recipe.model.plugins,
+                            *BRAND_PLUGINS.get(config.profile.brand.lower(), ()),
+                        ),
                     )
 
 

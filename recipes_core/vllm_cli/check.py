@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, cast
 
 from recipes_core.findings import Finding, Severity
 from recipes_core.vllm_cli.environment import check_variable
-from recipes_core.vllm_cli.hints import INERT, REPLACEMENTS, REQUIRES
+from recipes_core.vllm_cli.hints import INERT, REPLACEMENTS
 from recipes_core.vllm_cli.plugins import PLUGINS
 from recipes_core.vllm_cli.tables import (
     FlagFact,
@@ -19,14 +19,15 @@ from recipes_core.vllm_cli.tables import (
     release,
     table_for,
 )
+from recipes_core.vllm_cli.together import check_model, check_together
 from recipes_core.vllm_cli.values import (
     PLUGIN_FLAGS,
     REGISTRIES,
     Problem,
     check_json_value,
     check_value,
+    dotted_value,
     listing,
-    load_json,
     nearest,
 )
 from recipes_core.vllm_cli.words import Item, Line, split
@@ -194,70 +195,6 @@ def _is_json(fact: FlagFact) -> bool:
     return (fact.type or "").startswith("json") or bool(fact.config) or fact.type == "from_cli"
 
 
-def dotted_value(item: Item) -> dict[str, object]:
-    """The object that a dotted flag stands for: ``--x.a.b 1`` is ``{"a": {"b": 1}}``."""
-    keys = list(item.path)
-    text = item.attached or ""
-    value: object
-    if keys[-1].endswith("+"):
-        keys[-1], value = keys[-1][:-1], text.split(",")
-    else:
-        try:
-            value = load_json(text)
-        except ValueError:
-            value = text
-    for key in reversed(keys[1:]):
-        value = {key: value}
-    return {keys[0]: value}
-
-
-def _together(items: Sequence[Item], rel: Release) -> Iterator[Finding]:
-    """Faults of flags that only show side by side."""
-    plain: dict[str, Item] = {}
-    dotted: dict[str, str] = {}
-    present: set[str] = set()
-    for item in items:
-        fact = rel.options.get(item.option)
-        if fact is None:
-            continue
-        name = fact.name
-        off = item.option in fact.negations
-        (present.discard if off else present.add)(name)
-        if item.path:
-            if name in plain or dotted.setdefault(name, item.option) != item.option:
-                text = (
-                    f"{item.written} replaces what {name} says elsewhere, without a merge: "
-                    "write all of it as one JSON, or all of it dotted under one name"
-                )
-                yield Finding("warning", "json-overridden", text, name)
-        elif name in plain and fact.kind != "append":
-            text = f"{name} is given twice: the last one counts"
-            yield Finding("warning", "duplicate-flag", text, name)
-        if not item.path:
-            if name in dotted:
-                text = f"the dotted {dotted[name]} flags replace this {name}, they are not merged"
-                yield Finding("warning", "json-overridden", text, name)
-            plain[name] = item
-    for flag, needed in REQUIRES:
-        if flag in present and needed not in present and needed in rel.options:
-            yield Finding("error", "missing-flag", f"{flag} is refused without {needed}", flag)
-
-
-def _model(line: Line, left: Sequence[str]) -> Iterator[Finding]:
-    words = (*line.positionals, *left)
-    options = {item.option for item in line.items}
-    given = "--model" in options
-    if given:
-        text = "write the model right after vllm serve: --model is on its way out"
-        yield Finding("warning", "model-as-flag", text, "--model")
-    for word in words[0 if given else 1 :]:
-        text = f"{word!r} belongs to no flag, and vllm serve takes one model"
-        yield Finding("error", "stray-word", text, word)
-    if not words and not given and "--config" not in options:
-        text = "no model is named, so vLLM serves a small default model"
-        yield Finding("warning", "no-model", text)
-
-
 def check_options(line: Line, rel: Release) -> tuple[list[Finding], list[str]]:
     """Check each flag of a command on its own.
 
@@ -277,8 +214,8 @@ def check_options(line: Line, rel: Release) -> tuple[list[Finding], list[str]]:
 def check_line(line: Line, rel: Release) -> list[Finding]:
     """Check a ``vllm serve`` command that is split already against one release's tables."""
     found, left = check_options(line, rel)
-    found += _model(line, left)
-    found += _together(line.items, rel)
+    found += check_model(line, left)
+    found += check_together(line.items, rel)
     return found
 
 

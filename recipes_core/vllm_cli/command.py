@@ -235,11 +235,17 @@ def config_arguments(text: str, options: Collection[str]) -> list[str]:
         Words that stand right after the model: what the command line says itself wins.
 
     Raises:
-        ValueError: It is no YAML, or no mapping.
+        ValueError: It is no YAML, no mapping, too long, or has aliases.
     """
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"the config file is longer than {MAX_LENGTH} characters")
     try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            # A few lines of nested aliases would grow to gigabytes.
+            raise ValueError("the config file has aliases, which are not read here")
+        # vLLM reads it with this loader, in which yes and no are booleans.
         config: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"the config file is no YAML: {error}") from None
     if not isinstance(config, dict):
         raise ValueError("the config file is no mapping of flags to values")

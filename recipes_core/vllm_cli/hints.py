@@ -43,3 +43,9 @@ REQUIRES: tuple[tuple[str, str], ...] = (
     ("--enable-log-outputs", "--enable-log-requests"),
 )
 """A switch that is refused without another flag (``validate_parsed_serve_args``)."""
+
+FIELD_REQUIRES: dict[str, tuple[str, str]] = {
+    "--ec-transfer-config": ("ec_connector", "ec_role"),
+    "--kv-transfer-config": ("kv_connector", "kv_role"),
+}
+"""A field of a JSON flag that is refused without another (``__post_init__`` of its class)."""

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from recipes_core.vllm_cli.tables import FieldFact, FlagFact, Release, data, describe_spans
-from recipes_core.vllm_cli.words import has_placeholder
+from recipes_core.vllm_cli.words import Item, has_placeholder
 
 REGISTRIES: dict[str, str] = {
     "--all2all-backend": "all2all_backend",
@@ -151,15 +151,35 @@ def load_json(text: str) -> Any:
     """Read JSON as vLLM does: ``80m`` and ``8K`` outside of strings count as numbers.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: It is no JSON, or nested too deep.
     """
     try:
-        return json.loads(text)
-    except ValueError:
-        plain = _UNQUOTED_HUMAN.sub(lambda m: m[1] or m[2], text)
-        if plain == text:
-            raise
-        return json.loads(plain)
+        try:
+            return json.loads(text)
+        except ValueError:
+            plain = _UNQUOTED_HUMAN.sub(lambda m: m[1] or m[2], text)
+            if plain == text:
+                raise
+            return json.loads(plain)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def dotted_value(item: Item) -> dict[str, object]:
+    """The object that a dotted flag stands for: ``--x.a.b 1`` is ``{"a": {"b": 1}}``."""
+    keys = list(item.path)
+    text = item.attached or ""
+    value: object
+    if keys[-1].endswith("+"):
+        keys[-1], value = keys[-1][:-1], text.split(",")
+    else:
+        try:
+            value = load_json(text)
+        except ValueError:
+            value = text
+    for key in reversed(keys[1:]):
+        value = {key: value}
+    return {keys[0]: value}
 
 
 def check_value(fact: FlagFact, word: str, release: Release) -> Iterator[Problem]:

@@ -45,7 +45,12 @@ ACCEPTED = [
     ["--max-model-len", "auto", "--max-num-batched-tokens", "1.5k"],
     ["--lora-modules", "a=b"],
     ["--hf-overrides", "{not closed"],
-    ["--tensor-parallel-size", "$TP", "--kv-transfer-config", '{"kv_connector":"$C"}'],
+    [
+        "--tensor-parallel-size",
+        "$TP",
+        "--kv-transfer-config",
+        '{"kv_connector":"$C","kv_role":"kv_both"}',
+    ],
     ["--compilation-config", '{"pass_config":{"fuse_norm_quant":"false"}}'],
     ["--gpu-memory-utilization", ".9"],
 ]
@@ -84,6 +89,7 @@ REFUSED = [
     (["--compilation-config.cudagraph_mode", "FULLL"], "bad-choice", "did you mean FULL?"),
     (["--reasoning-parser", "qwen9"], "bad-choice", "did you mean qwen3?"),
     (["--enable-auto-tool-choice"], "missing-flag", "without --tool-call-parser"),
+    (["--kv-transfer-config.kv_connector", "NixlConnector"], "missing-field", "needs kv_role"),
     (["--port.x", "3"], "not-json", "takes no JSON"),
 ]
 """Commands that the real parser of 0.33.0, or its validation, refuses."""
@@ -103,7 +109,7 @@ PASSED_IN_SILENCE = [
     (["--kv-cache-dtype", "fp9"], "bad-choice"),
     (["--speculative-config", '{"method":"nonsense"}'], "bad-choice"),
     (["--speculative-config", '{"method":"mtp","num_spec_tokens":2}'], "unknown-field"),
-    (["--kv-transfer-config.kv_connector", "Nope"], "bad-choice"),
+    (["--kv-transfer-config", '{"kv_connector":"Nope","kv_role":"kv_both"}'], "bad-choice"),
 ]
 """Commands that the real parser accepts and the engine refuses when it starts."""
 
