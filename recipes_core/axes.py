@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from packaging.version import InvalidVersion
 from packaging.version import Version as Release
@@ -333,11 +333,10 @@ class Rules:
 
     def default_strategy(self, hardware: str, profile: HardwareProfile, nodes: int) -> str | None:
         """The recommended strategy, or the first supported, reachable one of this node count."""
-        found: str | None = self.keep(
+        return self.keep(
             ("lead", hardware, profile.gpu_count, nodes),
             lambda: self._default_strategy(hardware, profile, nodes),
         )
-        return found
 
     def _default_strategy(self, hardware: str, profile: HardwareProfile, nodes: int) -> str | None:
         first = self.recommended(nodes)
@@ -345,7 +344,8 @@ class Rules:
             return None
         names = [first, *self.strategies]
         pools_last = sorted(
-            names, key=lambda name: name != first and strategy_nodes(self.strategies[name]) == "pools"
+            names,
+            key=lambda name: name != first and strategy_nodes(self.strategies[name]) == "pools",
         )
         for name in pools_last:
             if self.strategy_reason(name, hardware, profile, nodes) is None:
@@ -384,9 +384,7 @@ class Rules:
         asked = None
         for declared in (variant.tp, override.tp if override else None):
             if asked is None and declared is not None:
-                asked = (
-                    declared if isinstance(declared, int) else pick(declared, hardware, profile)
-                )
+                asked = declared if isinstance(declared, int) else pick(declared, hardware, profile)
         if asked is None:
             fits = self.memory_needed(variant, hardware, profile) <= profile.gpu_vram_gb
             asked = 1 if fits else profile.gpu_count
@@ -408,11 +406,10 @@ class Rules:
 
     def default_features(self, variant: Variant, hardware: str) -> tuple[str, ...]:
         """The features that are on where none are asked, in the recipe's order."""
-        found: tuple[str, ...] = self.keep(
+        return self.keep(
             ("features", tuple(variant.default_modes), hardware),
             lambda: self._default_features(variant, hardware),
         )
-        return found
 
     def _default_features(self, variant: Variant, hardware: str) -> tuple[str, ...]:
         off = {
@@ -520,14 +517,14 @@ class Rules:
                 return own.args
         return ADVANCED[name][1] if name in ADVANCED else None
 
-    def keep(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def keep(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """An answer that depends on ``key`` alone, made once."""
-        kept = self._kept
+        kept: dict[tuple[Any, ...], Any] = self._kept
         if key not in kept:
             if len(kept) > 4096:
                 kept.clear()
             kept[key] = make()
-        return kept[key]
+        return cast(T, kept[key])
 
 
 def rules_of(catalog: Catalog, entry: RecipeEntry) -> Rules:

@@ -29,7 +29,9 @@ class CatalogError(RecipesError):
         key: The key in dotted form, or an empty string.
     """
 
-    def __init__(self, message: str, path: str = "", line: int | None = None, key: str = "") -> None:
+    def __init__(
+        self, message: str, path: str = "", line: int | None = None, key: str = ""
+    ) -> None:
         self.path, self.line, self.key, self.message = path, line, key, message
         place = path + (f":{line}" if line is not None else "")
         super().__init__(": ".join(part for part in (place, key, message) if part))

@@ -239,9 +239,9 @@ def _features(config: Configuration, args: list[ArgLayer], env: list[EnvLayer]) 
                 found, where = replaced, f"{place}.hardware_overrides"
             if found.args:
                 args.append((found.args, _recipe(config, f"{where}.args", "feature")))
-            for variables in (part.env, replaced.env if replaced is not None else {}):
-                if variables:
-                    env.append((variables, _recipe(config, f"{where}.env", "feature")))
+            own = replaced.env if replaced is not None else {}
+            source = _recipe(config, f"{where}.env", "feature")
+            env.extend((variables, source) for variables in (part.env, own) if variables)
 
 
 def _kv_args(config: Configuration, pool: str | None) -> Iterator[ArgLayer]:
@@ -256,9 +256,7 @@ def _kv_args(config: Configuration, pool: str | None) -> Iterator[ArgLayer]:
     name = config.kv_offload
     if name is None:
         return
-    own = pick(
-        config.recipe.kv_offload_overrides.get(name, {}), config.hardware, config.profile
-    )
+    own = pick(config.recipe.kv_offload_overrides.get(name, {}), config.hardware, config.profile)
     if own is not None:
         yield own.args, _recipe(config, f"kv_offload_overrides.{name}", "kv offload")
     else:

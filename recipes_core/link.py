@@ -21,11 +21,16 @@ READER_KEYS = (
 )  # fmt: skip
 
 
-def selection_of(config: Configuration) -> Selection:
-    """The least selection that leads to a configuration: only what differs from the defaults."""
+def selection_of(config: Configuration, *, name_hardware: bool = False) -> Selection:
+    """The least selection that leads to a configuration: only what differs from the defaults.
+
+    Args:
+        config: What ``configure`` returned.
+        name_hardware: Name the hardware even where it is the default.
+    """
     rules = config.rules
     found: dict[str, object] = {}
-    if config.hardware != rules.default_hardware(config.variant_id):
+    if name_hardware or config.hardware != rules.default_hardware(config.variant_id):
         found["hardware"] = config.hardware
     if config.variant_id != rules.default_variant():
         found["variant"] = config.variant_id
@@ -46,9 +51,7 @@ def _layout(config: Configuration, found: dict[str, object]) -> None:
     if config.strategy_id is None:
         return
     usual = default_preset(config)
-    if config.preset_id is not None and (
-        config.preset_id != usual or BESIDE & found.keys()
-    ):
+    if config.preset_id is not None and (config.preset_id != usual or BESIDE & found.keys()):
         found |= {"strategy": config.strategy_id, "preset": config.preset_id}
         return
     if config.preset_id is None and usual is not None and not BESIDE & found.keys():
@@ -116,7 +119,7 @@ def page_query(config: Configuration) -> str:
 
 def json_query(config: Configuration) -> str:
     """The query of the link to the JSON: it always names the hardware."""
-    return selection_of(config).with_(hardware=config.hardware).to_query()
+    return selection_of(config, name_hardware=True).to_query()
 
 
 def preset_query(config: Configuration, key: str) -> str:

@@ -13,10 +13,10 @@ from recipes_core.configuration import (
     EXCLUSIVE,
     ROUTERS,
     Configuration,
+    declared_frontend,
     default_mode,
     default_pool_mode,
     default_preset,
-    declared_frontend,
     router_reason,
 )
 
@@ -29,20 +29,21 @@ ROUTER_LABELS = {"vllm": "vLLM Router", "smg": "Shepherd Model Gateway", "dynamo
 
 def options_of(config: Configuration) -> dict[str, tuple[Option, ...]]:
     """The options of each axis, in the order of the page."""
-    kept: dict[str, tuple[Option, ...]] = config.rules.keep(options_key(config), lambda: _options(config))
+    kept: dict[str, tuple[Option, ...]] = config.rules.keep(
+        options_key(config), lambda: _options(config)
+    )
     return kept
 
 
 def options_json(config: Configuration) -> dict[str, list[dict[str, Any]]]:
     """The options as the JSON of a configuration has them; shared, so not to be changed."""
-    kept: dict[str, list[dict[str, Any]]] = config.rules.keep(
+    return config.rules.keep(
         ("json", *options_key(config)),
         lambda: {
             axis: [option.to_json() for option in options]
             for axis, options in options_of(config).items()
         },
     )
-    return kept
 
 
 def options_key(config: Configuration) -> tuple[Any, ...]:
@@ -139,9 +140,7 @@ def _kv_offload(config: Configuration) -> tuple[Option, ...]:
         for name, store in config.catalog.kv_stores.items()
     ]
     for name, label, group in rows:
-        reason = config.rules.kv_reason(
-            name, config.hardware, config.profile, config.strategy_id
-        )
+        reason = config.rules.kv_reason(name, config.hardware, config.profile, config.strategy_id)
         options.append(Option(name, label, reason is None, reason, False, {"group": group}))
     return tuple(options)
 
@@ -193,9 +192,7 @@ def _routers(config: Configuration) -> tuple[Option, ...]:
     options = []
     for name in ROUTERS:
         reason = router_reason(config, name)
-        options.append(
-            Option(name, ROUTER_LABELS[name], reason is None, reason, name == "vllm")
-        )
+        options.append(Option(name, ROUTER_LABELS[name], reason is None, reason, name == "vllm"))
     return tuple(options)
 
 

@@ -1,7 +1,7 @@
 """The typed parallel layout: sizes are numbers here, and flags are rendered from them (floor 3).
 
-In every pool TP x PP x DP is the number of GPUs used, and no node runs more than it has. A size that
-an argument list asks for is read as a request; what a request cannot have is dropped and said.
+In every pool TP x PP x DP is the number of GPUs used, and no node runs more than it has. A size
+that an argument list asks for is read as a request; what a request cannot have is dropped and said.
 """
 
 from __future__ import annotations
@@ -44,11 +44,6 @@ class Pool(NamedTuple):
     def gpus(self) -> int:
         """GPUs used on all nodes."""
         return self.nodes * self.gpus_per_node
-
-    @property
-    def shared(self) -> bool:
-        """One half of a node that two pools share."""
-        return False
 
     def to_json(self) -> dict[str, Any]:
         """The pool as the JSON of a configuration has it."""
@@ -108,8 +103,6 @@ def layout(config: Configuration, role: str = "serve") -> Pool:
     tp = total
     if shape == "tp" and nodes == 1:
         tp = config.rules.tensor_parallel(config.variant, config.hardware, config.profile)
-        if config.variant.tp_divides is None or config.variant.tp_divides % tp == 0:
-            return Pool(role, 1, tp, tp, shape=shape)
     return _divided(config, Pool(role, nodes, tp // nodes, tp, 1, 1, 1, shape == "tep", shape))
 
 
@@ -125,21 +118,26 @@ def _pool_layout(config: Configuration, role: str, shape: str, gpus: int) -> Poo
     while gpus % tp:
         tp -= 1
     local = gpus // tp
-    return Pool(
-        role, nodes, gpus, tp, 1, nodes * local, local, True, shape, declared is not None
-    )
+    return Pool(role, nodes, gpus, tp, 1, nodes * local, local, True, shape, declared is not None)
+
+
+def blocks_of(config: Configuration, shape: str) -> int | None:
+    """The number that a tensor-parallel size must divide under a shape, or None."""
+    declared = config.variant.tp_divides
+    if isinstance(declared, dict):
+        return next((number for name, number in declared.items() if name == shape), None)
+    return declared
 
 
 def _divided(config: Configuration, pool: Pool) -> Pool:
     """The pool with the largest TP that the checkpoint's blocks and the nodes divide by."""
-    blocks = config.variant.tp_divides
+    blocks = blocks_of(config, pool.shape)
     if blocks is None or blocks % pool.tp == 0:
         return pool
-    tp = next(
+    fitting = (
         size for size in range(pool.tp, 0, -1) if blocks % size == 0 and size % pool.nodes == 0
-    ) if any(
-        blocks % size == 0 and size % pool.nodes == 0 for size in range(pool.tp, 0, -1)
-    ) else pool.tp
+    )
+    tp = next(fitting, pool.tp)
     return pool._replace(tp=tp, gpus_per_node=tp // pool.nodes)
 
 
@@ -202,9 +200,7 @@ def _granted(pool: Pool, request: Request) -> Pool | None:
         return pool._replace(tp=size, gpus_per_node=size, tp_written=False)
     if pool.shape == "dep" and size <= pool.gpus_per_node and pool.gpus_per_node % size == 0:
         local = pool.gpus_per_node // size
-        return pool._replace(
-            tp=size, dp=pool.nodes * local, dp_local=local, tp_written=False
-        )
+        return pool._replace(tp=size, dp=pool.nodes * local, dp_local=local, tp_written=False)
     return None
 
 

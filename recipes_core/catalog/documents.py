@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, WithJsonSchema
 
 
 class Document(BaseModel):
@@ -115,8 +115,11 @@ class Variant(Document):
     """GPUs of one node that suffice, per hardware; the rest of the node stays free."""
     nodes: dict[HardwareKey, int] = {}
     """Nodes that are needed, per hardware, where they are known better than by memory."""
-    tp_divides: int | None = Field(default=None, ge=1)
-    """A tensor-parallel size must divide this number (FP8 blocks of the narrowest layer)."""
+    tp_divides: PositiveInt | dict[Literal["tp", "tep"], PositiveInt] | None = None
+    """A tensor-parallel size must divide this number (FP8 blocks of the narrowest layer).
+
+    One number for all shapes, or one by shape: under TEP experts stay whole.
+    """
     precision_hardware: PrecisionHardware | None = None
     supported_hardware: tuple[str, ...] | None = None
     """Ids or ``arch:<compute_arch>``; absent = all."""

@@ -14,6 +14,7 @@ IMAGES = {
     "xpu": "vllm/vllm-openai-xpu:latest",
     "cpu": "vllm/vllm-openai-cpu:latest-x86_64",
 }
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the device, not a place for files
 CUDA_ORDER = ("cu130", "cu129")
 
 
@@ -41,9 +42,13 @@ def _of_brand(image: Image | None, profile: HardwareProfile, cuda: str | None) -
         return None
     if isinstance(image, str):
         return image if profile.brand == "NVIDIA" else None
-    found = image.get(profile.brand.lower())
+    found: str | dict[str, str] | None = image.get(profile.brand.lower())
     if found is None and profile.brand == "NVIDIA":
-        found = {key: value for key, value in image.items() if key.startswith("cu")} or None  # type: ignore[assignment]
+        found = {
+            key: value
+            for key, value in image.items()
+            if key.startswith("cu") and isinstance(value, str)
+        } or None
     if isinstance(found, dict):
         order = [cuda, *CUDA_ORDER] if cuda else list(CUDA_ORDER)
         return next((found[key] for key in order if key in found), next(iter(found.values()), None))
@@ -105,7 +110,9 @@ def make_container(
         return Container(None, reason=reason)
     kind = kind_of(config.profile)
     host = host or kind == "tpu"
-    publish = ["--network", "host"] if host else ["-p", f"{process.port or 8000}:{process.port or 8000}"]
+    publish = (
+        ["--network", "host"] if host else ["-p", f"{process.port or 8000}:{process.port or 8000}"]
+    )
     first, second = {
         "amd": (
             ["--device=/dev/kfd", "--device=/dev/dri"],
@@ -116,7 +123,7 @@ def make_container(
             ["--device", "/dev/dri"],
             ["-v", "/dev/dri/by-path:/dev/dri/by-path", "--shm-size=16g"],
         ),
-        "tpu": (["--privileged", "--network", "host"], ["-v", "/dev/shm:/dev/shm"]),
+        "tpu": (["--privileged", "--network", "host"], ["-v", f"{SHARED_MEMORY}:{SHARED_MEMORY}"]),
     }.get(kind, (["--gpus", "all"], []))
     common = ["--ipc=host"] if kind == "tpu" else ["--privileged", "--ipc=host", *publish]
     lines = [first, *([second] if second else []), common]

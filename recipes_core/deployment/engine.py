@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from recipes_core.catalog.documents import DpRouter
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Process
 from recipes_core.findings import Finding
@@ -13,6 +14,7 @@ from recipes_core.layers import (
     POOL_DROPPED_ENV,
     POOL_FULL_ENV_HARDWARE,
     ArgLayer,
+    EnvLayer,
     Layers,
     engine_layers,
 )
@@ -131,7 +133,7 @@ def _router_port(config: Configuration, pool: Pool) -> int | None:
     return router.engine_port if router is not None else None
 
 
-def dp_router_of(config: Configuration, pool: Pool):  # type: ignore[no-untyped-def]
+def dp_router_of(config: Configuration, pool: Pool) -> DpRouter | None:
     """The router in front of one data-parallel engine, or None where there is none."""
     strategy = config.strategy
     if strategy is None or config.pools or pool.dp < 2 or config.kv_instances is not None:
@@ -160,13 +162,16 @@ def environment(
             for name in POOL_DROPPED_ENV & env.keys():
                 del env[name], source_of[name]
         if engine.pool.shape == "dep" and node:
-            first, mine = f"${engine.role.upper()}_NODE_1", f"${engine.role.upper()}_NODE_{node + 1}"
+            first, mine = (
+                f"${engine.role.upper()}_NODE_1",
+                f"${engine.role.upper()}_NODE_{node + 1}",
+            )
             env = {name: value.replace(first, mine) for name, value in env.items()}
     _frontend(config, env, source_of)
     return env, source_of
 
 
-def _with_pool_env(config: Configuration, engine: Engine, layers):  # type: ignore[no-untyped-def]
+def _with_pool_env(config: Configuration, engine: Engine, layers: list[EnvLayer]) -> list[EnvLayer]:
     """A pool's devices and interfaces stand after the KV store's variables."""
     pool, gpus = engine.pool, config.profile.gpu_count
     shared = config.pools[engine.role].nodes == 0
@@ -186,9 +191,7 @@ def _with_pool_env(config: Configuration, engine: Engine, layers):  # type: igno
     return [*layers[:cut], (own, source), *layers[cut:]]
 
 
-def _frontend(
-    config: Configuration, env: dict[str, str], source_of: dict[str, Provenance]
-) -> None:
+def _frontend(config: Configuration, env: dict[str, str], source_of: dict[str, Provenance]) -> None:
     name = "VLLM_USE_RUST_FRONTEND"
     asked = config.selection.frontend is not None
     source = Provenance("reader" if asked else "recipe", "reader" if asked else config.entry.source,

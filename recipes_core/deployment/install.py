@@ -88,9 +88,7 @@ def _pip(config: Configuration) -> tuple[Step | None, str | None]:
             ), None
         version = pin or NEWEST_RELEASE
         wheel = f"vllm-{version}+cpu-cp38-abi3-manylinux_2_35_x86_64.whl"
-        return Step(
-            f"{head}uv pip install {RELEASES}/v{version}/{wheel} --torch-backend cpu"
-        ), None
+        return Step(f"{head}uv pip install {RELEASES}/v{version}/{wheel} --torch-backend cpu"), None
     names = {"tpu": "TPU", "xpu": "Intel GPU", "npu": "Ascend"}
     return None, f"no {names.get(kind, kind)} wheel is published: use the container"
 

@@ -22,9 +22,7 @@ def store_processes(config: Configuration) -> list[Process]:
 
 def _command(role: str, text: str, label: str) -> Process:
     words = text.replace("\\\n", " ").split()
-    return Process(
-        name=role, role=role, argv=words, text=text.strip(), start="before", label=label
-    )
+    return Process(name=role, role=role, argv=words, text=text.strip(), start="before", label=label)
 
 
 def store_files(config: Configuration, engines: list[Process]) -> list[File]:
@@ -51,9 +49,7 @@ def instance_processes(config: Configuration) -> tuple[list[Process], list[Engin
         address = f"$VLLM_INSTANCE_{instance + 1}" if count > 1 else "$HEAD_IP"
         for node in range(nodes):
             name = f"instance-{instance + 1}" + (f"-node-{node + 1}" if nodes > 1 else "")
-            process = engine_process(
-                engine, name=name, role="instance", node=node, address=address
-            )
+            process = engine_process(engine, name=name, role="instance", node=node, address=address)
             process.instance = instance
             processes.append(process)
     if count > 1 and config.kv_store is not None:

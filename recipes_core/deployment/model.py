@@ -1,6 +1,7 @@
-"""What a deployment is made of: processes, files, install steps, placeholders. No text is made here.
+"""What a deployment is made of: processes, files, install steps, placeholders.
 
-Words of an argument vector are not quoted. ``$NAME`` stands for a value that the reader has to give.
+No text is made here: words of an argument vector are not quoted. ``$NAME`` stands for a value that
+the reader has to give.
 """
 
 from __future__ import annotations
@@ -93,9 +94,7 @@ class Process:
         if self.text is not None:
             return [Line(tuple(self.argv))]
         lines = [Line(tuple(self.argv[: self.first]))]
-        lines += [
-            Line(flag.tokens, source.layer == "reader") for flag, source in self.flags
-        ]
+        lines += [Line(flag.tokens, source.layer == "reader") for flag, source in self.flags]
         return lines
 
     def provenance(self) -> dict[str, Provenance]:
@@ -191,7 +190,9 @@ class Deployment:
         """The process that clients talk to."""
         return (
             next((p for p in reversed(self.processes) if p.role == "router"), None)
-            or next((p for p in self.processes if p.role == "companion" and p.name == "router"), None)
+            or next(
+                (p for p in self.processes if p.role == "companion" and p.name == "router"), None
+            )
             or next(p for p in self.processes if p.is_engine)
         )
 

@@ -62,7 +62,8 @@ def vllm_pool_router(
     if pinned is None and len(set(local_sizes.values())) > 1:
         shapes = ", ".join(f"{role} {count}" for role, count in local_sizes.items())
         message = (
-            f"the router takes one data-parallel size a node, {size}, but the pools differ: {shapes}"
+            f"the router takes one data-parallel size a node, {size},"
+            f" but the pools differ: {shapes}"
         )
         findings.append(
             Finding("warning", "router-pools-differ", message, "--intra-node-data-parallel-size",
@@ -95,7 +96,7 @@ def smg_pool_router(
 
 
 def dynamo_pool_router(
-    config: Configuration, endpoints: Endpoints, local_sizes: dict[str, int]
+    config: Configuration, endpoints: Endpoints, _: dict[str, int]
 ) -> tuple[Process, list[Finding]]:
     """Dynamo's front end, to which the pools' workers register by themselves."""
     argv = ["python3", "-m", "dynamo.frontend", "--router-mode", "kv"]

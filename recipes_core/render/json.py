@@ -97,7 +97,7 @@ def configuration_json(config: Configuration, deployment: Deployment) -> dict[st
 def gates_json(config: Configuration) -> dict[str, Any]:
     """What the rules say before anything is chosen."""
     rules, variant, hardware, node = config.rules, config.variant, config.hardware, config.node
-    kept: dict[str, Any] = rules.keep(
+    return rules.keep(
         ("gates json", config.variant_id, hardware),
         lambda: {
             "fits_single_node": rules.memory_needed(variant, hardware, node) <= node.vram_gb,
@@ -106,7 +106,6 @@ def gates_json(config: Configuration) -> dict[str, Any]:
             "recommended": {"1": rules.recommended(1), "2": rules.recommended(2)},
         },
     )
-    return kept
 
 
 def deployment_json(deployment: Deployment) -> dict[str, Any]:
@@ -167,9 +166,7 @@ def process_json(process: Process, given: Mapping[str, str]) -> dict[str, Any]:
         "docker_command": docker_command(process),
         "port": process.port,
         "start": process.start,
-        "provenance": {
-            name: _source_json(source) for name, source in process.provenance().items()
-        },
+        "provenance": {name: _source_json(source) for name, source in process.provenance().items()},
     }
 
 

@@ -154,9 +154,7 @@ def guarded_script(deployment: Deployment, process: Process) -> str:
     lines = ["#!/usr/bin/env bash", "set -euo pipefail"]
     if process.label:
         lines.append(f"# {process.label}".replace("\n", " "))
-    lines += [
-        f': "${{{name}:?{_hint(hints.get(name, name))}}}"' for name in placeholders_in(words)
-    ]
+    lines += [f': "${{{name}:?{_hint(hints.get(name, name))}}}"' for name in placeholders_in(words)]
     lines += [heredoc(file) for file in files]
     lines.append(script(process))
     return "\n".join(lines) + "\n"

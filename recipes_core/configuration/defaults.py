@@ -1,0 +1,98 @@
+"""What an axis takes where nothing is asked, given the axes above it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from recipes_core.axes import MAX_NODES, pick
+from recipes_core.configuration.model import Configuration
+
+
+def default_mode(config: Configuration, name: str, allowed: tuple[str, ...]) -> str:
+    """The mode of a feature where none is asked: preset > variant > feature > first allowed."""
+    chosen = config.preset.feature_modes.get(name) if config.preset else None
+    if isinstance(chosen, dict):
+        chosen = chosen.get(config.variant_id, chosen.get("default"))
+    feature = config.recipe.features[name]
+    for mode in (chosen, config.variant.default_modes.get(name), feature.default_mode):
+        if mode in allowed and mode is not None:
+            return mode
+    return allowed[0]
+
+
+def default_preset(config: Configuration) -> str | None:
+    """The preset that applies by default to this hardware, strategy, variant and node count."""
+    for name, preset in config.recipe.presets.items():
+        if (
+            preset.default
+            and preset.hardware == config.hardware
+            and preset.strategy == config.strategy_id
+            and config.variant_id in preset.variants
+            and preset.nodes in {None, config.nodes}
+        ):
+            return name
+    return None
+
+
+def pool_override(config: Configuration, role: str, key: str) -> Any:
+    """What preset, recipe, or strategy says of a pool, in that order; None where none does."""
+    override = config.recipe.strategy_overrides.get(config.strategy_id or "")
+    sources = (
+        config.preset.pools.get(role) if config.preset else None,  # type: ignore[call-overload]
+        getattr(override, role, None),
+        getattr(config.strategy, role, None),
+    )
+    for source in sources:
+        if source is not None and getattr(source, key) is not None:
+            return getattr(source, key)
+    return None
+
+
+def default_pool_nodes(config: Configuration, role: str) -> int:
+    """Nodes of a pool where none are asked: declared, or as many as hold one copy."""
+    declared = pool_override(config, role, "nodes")
+    if isinstance(declared, dict):
+        declared = pick(declared, config.hardware, config.node)
+    if declared is not None:
+        return min(int(declared), MAX_NODES)
+    return min(MAX_NODES, max(1, math.ceil(config.memory_needed_gb / config.node.vram_gb)))
+
+
+def default_pool_mode(config: Configuration, role: str) -> str:
+    """The shape of a pool where none is asked: the declared one, else the first allowed."""
+    allowed = config.rules.pool_modes() or ("tp",)
+    declared = pool_override(config, role, "parallelism") or "tp"
+    return str(declared if declared in allowed else allowed[0])
+
+
+def declared_frontend(config: Configuration) -> str | None:
+    """The HTTP front end that strategy, recipe, or model declares here; None = Python, unsaid."""
+    recipe = config.recipe
+    override = recipe.strategy_overrides.get(config.strategy_id or "")
+    for layer in (override, recipe):
+        if layer is not None:
+            found = pick(layer.hardware_overrides, config.hardware, config.profile)
+            if found is not None and found.default_frontend:
+                return found.default_frontend
+        if layer is override and override is not None and override.default_frontend:
+            return override.default_frontend
+    return recipe.model.default_frontend
+
+
+def router_reason(config: Configuration, name: str) -> str | None:
+    """Why a router cannot stand before these pools; None where it can."""
+    if name == "vllm":
+        return None
+    strategy = config.strategy
+    offered = strategy.routers if strategy else ()
+    override = config.recipe.strategy_overrides.get(config.strategy_id or "")
+    if name not in offered:
+        return "the strategy names no such router"
+    if override is not None and override.routers is not None and name not in override.routers:
+        return "the recipe says that it does not work with it"
+    if config.kv_store is not None:
+        return "with a KV store only vllm-router is known to work"
+    if name == "dynamo" and config.profile.brand != "NVIDIA":
+        return "Dynamo needs NVIDIA"
+    return None

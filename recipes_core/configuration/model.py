@@ -1,0 +1,103 @@
+"""One valid configuration: plain data that ``configure`` makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from recipes_core.axes import Rules
+from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.catalog.documents import (
+    HardwareProfile,
+    KvStore,
+    OmniTask,
+    Preset,
+    Recipe,
+    Strategy,
+    Variant,
+)
+from recipes_core.findings import Finding
+from recipes_core.selection import Selection
+
+
+class Adjustment(NamedTuple):
+    """Something that was asked and could not be had."""
+
+    axis: str
+    asked: Any
+    got: Any
+    reason: str
+
+
+class PoolChoice(NamedTuple):
+    """Size and shape of one pool; 0 nodes = half of one shared node."""
+
+    nodes: int
+    mode: str
+
+
+@dataclass(slots=True, eq=False)
+class Configuration:
+    """One valid choice per axis. Made by ``configure``, not by hand; not changed afterwards.
+
+    Attributes:
+        profile: The node as it is used: its GPU count is what the commands use.
+        node: The node as it is.
+        pools: ``prefill`` and ``decode`` under a PD cluster, else empty.
+        features: What is on and adds something, in order.
+        feature_modes: The active mode of each feature that has modes.
+    """
+
+    catalog: Catalog
+    entry: RecipeEntry
+    rules: Rules
+    selection: Selection
+    variant_id: str
+    variant: Variant
+    hardware: str
+    profile: HardwareProfile
+    node: HardwareProfile
+    nodes: int = 1
+    strategy_id: str | None = None
+    strategy: Strategy | None = None
+    features: tuple[str, ...] = ()
+    feature_modes: dict[str, str] = field(default_factory=dict)
+    preset_id: str | None = None
+    preset: Preset | None = None
+    preset_by_default: bool = False
+    kv_offload: str | None = None
+    kv_store: KvStore | None = None
+    kv_instances: int | None = None
+    pools: dict[str, PoolChoice] = field(default_factory=dict)
+    router: str | None = None
+    frontend: str | None = None
+    task: OmniTask | None = None
+    advanced: tuple[str, ...] = ()
+    adjustments: list[Adjustment] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe's document."""
+        return self.entry.recipe
+
+    @property
+    def model_id(self) -> str:
+        """The checkpoint that is served."""
+        if self.task is not None and self.task.model_id:
+            return self.task.model_id
+        return self.variant.model_id or self.recipe.model.model_id
+
+    @property
+    def gpus_used(self) -> int:
+        """GPUs of all nodes that the engine or the pools use."""
+        if self.pools:
+            shared = all(pool.nodes == 0 for pool in self.pools.values())
+            nodes = 1 if shared else sum(pool.nodes for pool in self.pools.values())
+            return nodes * self.profile.gpu_count
+        return self.nodes * self.profile.gpu_count
+
+    @property
+    def memory_needed_gb(self) -> float:
+        """Declared GB that must fit the GPUs of one copy."""
+        return self.rules.memory_needed(self.variant, self.hardware, self.profile)
