@@ -1,0 +1,28 @@
+"""The dashboard: what a notebook shows. Everything it shows, ``recipes_core`` decides."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from recipes_core.catalog.loader import load_catalog
+from recipes_core.explorer.view import Explorer
+
+CATALOG_VARIABLE = "RECIPES_CATALOG"
+"""Folders of catalogs, separated as in ``PATH``; the word ``builtin`` stands for ours."""
+
+
+def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer:
+    """The dashboard, to stand as the last line of a cell.
+
+    Args:
+        catalogs: Folders of catalogs, the later winning; none = those that ``RECIPES_CATALOG``
+            names, or our own.
+        query: What to open, such as ``model=org/repo&hardware=h200``; None = the query of the
+            page's address, which voila passes on.
+    """
+    given = catalogs or tuple(filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)))
+    return Explorer(load_catalog(*given, on_error="collect"), query)
+
+
+__all__ = ["CATALOG_VARIABLE", "Explorer", "explorer"]

@@ -1,0 +1,97 @@
+"""The few widgets that the stock ones lack: the page itself, the command card, a row of tabs."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+STATIC = Path(__file__).parent / "static"
+
+
+def _read(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+class Page(anywidget.AnyWidget):
+    """What belongs to the page as a whole: address, announcements, downloads, the session's end.
+
+    Attributes:
+        query: Query of the page's address, as it should stand in the browser.
+        hints: A line beneath each axis, by the axis's CSS name.
+        values: The reader's own values, which the browser keeps until its tab is closed.
+        handlers: What the browser may ask, by kind of message.
+    """
+
+    _esm = _read("page.js")
+    _css = _read("explorer.css")
+
+    query = traitlets.Unicode("").tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    announce = traitlets.Unicode("").tag(sync=True)
+    hints = traitlets.Dict().tag(sync=True)
+    values = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.handlers: dict[str, Callable[[str], None]] = {}
+        self.on_msg(self._receive)
+
+    def _receive(self, _: Any, message: Any, _buffers: Any) -> None:
+        kind = message.get("kind") if isinstance(message, dict) else None
+        if kind == "alive":
+            self.send({"kind": "alive"})
+        elif kind in self.handlers:
+            self.handlers[kind](str(message.get("value", ""))[:65_536])
+
+    def download(self, name: str, data: str | bytes, mime: str = "text/plain") -> None:
+        """Have the browser save a file."""
+        message = {"kind": "file", "name": name, "type": mime}
+        if isinstance(data, bytes):
+            self.send(message, buffers=[data])
+        else:
+            self.send({**message, "text": data})
+
+
+class CommandCard(anywidget.AnyWidget):
+    """The commands, a tab per step.
+
+    Attributes:
+        steps: Tabs in start order: ``id``, ``title``, ``order``, ``main``, ``note``, ``file`` and
+            ``blocks`` of ``text``, ``label``, ``form``, ``why`` and ``changed`` (line numbers).
+        several: Whether there is more than one file to download.
+        revision: Rises when the others have been set; the browser draws once for all.
+    """
+
+    _esm = _read("command.js")
+
+    steps = traitlets.List().tag(sync=True)
+    several = traitlets.Bool(False).tag(sync=True)
+    revision = traitlets.Int(0).tag(sync=True)
+
+
+class PanelTabs(anywidget.AnyWidget):
+    """A row of tabs; the panels are shown by whoever observes ``value``."""
+
+    _esm = _read("tabs.js")
+
+    tabs = traitlets.List().tag(sync=True)
+    value = traitlets.Unicode("").tag(sync=True)
+    label = traitlets.Unicode("Details").tag(sync=True)
+
+
+def zip_of(files: dict[str, str]) -> bytes:
+    """A zip of text files; scripts may be executed, and the bytes depend on the content alone."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (0o755 if name.endswith(".sh") else 0o644) << 16
+            archive.writestr(info, text)
+    return buffer.getvalue()

@@ -1,0 +1,484 @@
+"""What the explorer shows, without a widget: the choices, what they resolve to, and the way back.
+
+A reader's newest choice wins: where an earlier one stands in its way (a preset, a node count), the
+earlier one gives way and the change is told. What is possible is decided by ``configure`` alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from traitlets import HasTraits, Int, Unicode
+
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.configuration import BASELINE, Adjustment, Configuration, configure
+from recipes_core.deployment import Deployment, ReaderValues, deploy
+from recipes_core.errors import RecipesError
+from recipes_core.link import selection_of
+from recipes_core.options import options_of
+from recipes_core.selection import MAX_QUERY, Selection
+
+MAX_COMPARED = 4
+MAX_HISTORY = 100
+VALUE_FIELDS = ("model_path", "hf_token_var", "api_key_var", "cache_folder")
+
+
+class Compared(NamedTuple):
+    """A configuration that is kept beside the current one."""
+
+    recipe_id: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What undo returns to."""
+
+    recipe_id: str
+    selection: Selection
+    values: ReaderValues
+
+
+class ExplorerState(HasTraits):
+    """The state of one explorer.
+
+    Attributes:
+        revision: Rises after each change of configuration or deployment; views observe it.
+        problem: A sentence about something that could not be opened; empty where all is well.
+        tab: The panel that is open below the command.
+    """
+
+    revision = Int(0)
+    compared_revision = Int(0)
+    problem = Unicode("")
+    tab = Unicode("")
+
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__()
+        self.catalog = catalog
+        self.selection = Selection()
+        self.values = ReaderValues()
+        self.configuration: Configuration | None = None
+        self.deployment: Deployment | None = None
+        self.notices: list[Adjustment] = []
+        self.compared: list[Compared] = []
+        self._history: list[_Moment] = []
+
+    # --- opening ----------------------------------------------------------------------------
+
+    def open_first(self) -> None:
+        """Show the recipe that was added last, for a reader who asked for none."""
+        entries = self.catalog.recipes.values()
+        if not entries:
+            self.problem = "This catalog has no recipes."
+            return
+        newest = max(entries, key=lambda e: (str(e.recipe.meta.date_added or ""), e.id))
+        self._try(newest.id, Selection())
+
+    def open_query(self, query: str) -> None:
+        """Open what a link's query asks: ``model=org/repo`` and the axes.
+
+        What cannot be read is told; without a model the newest recipe opens.
+        """
+        outer, rest, unread = _outer(query)
+        model = outer.get("model", "").strip()
+        selection = Selection.from_query(rest)
+        if unread:
+            selection = selection.with_(unread=(*selection.unread, *unread))
+        if not model or not self._try(model, selection):
+            problem = self.problem
+            self.open_first()
+            self.problem = problem
+        for item in _compared(outer.get("compare", "")):
+            self._add_compared(item)
+        self.tab = outer.get("tab", "") if outer.get("tab", "").isidentifier() else ""
+
+    def open_link(self, text: str) -> None:
+        """Open a pasted link: ours, the peer's, a path ``/org/repo?…``, or a bare id.
+
+        Raises:
+            RecipesError: The text names no recipe.
+        """
+        if len(text) > MAX_QUERY:
+            raise RecipesError(f"a link has at most {MAX_QUERY} characters")
+        text = text.strip()
+        recipe_id, query = read_link(text)
+        self._remember()
+        if not self._try(recipe_id, Selection.from_query(query)):
+            self._history.pop()
+            raise RecipesError(self.problem)
+
+    def choose(self, recipe_id: str) -> None:
+        """Open a recipe from the list, with its own defaults and the reader's own hardware kept.
+
+        Only the hardware is carried over, and only where the other recipe can have it.
+        """
+        self._remember()
+        selection = Selection()
+        if self.selection.hardware and self.configuration is not None:
+            carried = Selection(hardware=self.configuration.hardware)
+            try:
+                if not configure(self.catalog, recipe_id, carried).adjustments:
+                    selection = carried
+            except RecipesError:
+                selection = Selection()
+        self._try(recipe_id, selection)
+
+    def _try(self, recipe_id: str, selection: Selection) -> bool:
+        try:
+            configuration = configure(self.catalog, recipe_id, selection)
+            self._show(configuration)
+        except RecipesError as error:
+            self.problem = str(error)
+            return False
+        return True
+
+    # --- choices ----------------------------------------------------------------------------
+
+    def ask(self, **changes: Any) -> None:
+        """Change some axes; what stands in the way of the newest choice yields."""
+        config = self.configuration
+        if config is None:
+            return
+        self._remember()
+        asked = self.selection.with_(**changes)
+        first: Configuration | None = None
+        for selection in _ways(config, asked, changes):
+            found = configure(self.catalog, config.entry, selection)
+            first = first or found
+            if not _refused(found, changes):
+                first = found
+                break
+        if first is not None:
+            self._show(first, moved=_moved(config, first, changes))
+
+    def ask_feature(self, name: str, on: bool, mode: str | None = None) -> None:
+        """Turn a feature on (in a mode) or off."""
+        config = self.configuration
+        if config is None:
+            return
+        wanted = [feature for feature in config.features if feature != name]
+        if on:
+            excluded = {
+                rival
+                for option in options_of(config)["features"]
+                if option.id == name or name in option.facts.get("excludes", ())
+                for rival in ([option.id] if option.id != name else option.facts["excludes"])
+            }
+            order = list(config.recipe.features)
+            wanted = sorted({*wanted, name} - excluded, key=order.index)
+        modes = {**dict(self.selection.fmode)}
+        modes.pop(name, None)
+        if on and mode is not None:
+            modes[name] = mode
+        kept = tuple((key, value) for key, value in modes.items() if key in wanted)
+        self.ask(features=tuple(wanted), fmode=kept)
+
+    def ask_advanced(self, name: str, on: bool) -> None:
+        """Turn a tuning switch on or off."""
+        words = [word for word in self.selection.advanced if word != name]
+        self.ask(advanced=tuple([*words, name] if on else words))
+
+    def set_values(self, values: ReaderValues) -> None:
+        """Fill in the reader's own values everywhere."""
+        self._remember()
+        self.values = values
+        self._redeploy()
+
+    def reset(self) -> None:
+        """Back to the recipe's defaults; the reader's own values stay."""
+        if self.configuration is not None:
+            self._remember()
+            self._try(self.configuration.entry.id, Selection())
+
+    # --- the way back -----------------------------------------------------------------------
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is something to return to."""
+        return bool(self._history)
+
+    def undo(self) -> None:
+        """Return to what was shown before the newest choice."""
+        if self._history:
+            moment = self._history.pop()
+            self.values = moment.values
+            self._try(moment.recipe_id, moment.selection)
+
+    def _remember(self) -> None:
+        if self.configuration is not None:
+            moment = _Moment(self.configuration.entry.id, self.selection, self.values)
+            self._history = [*self._history[1 - MAX_HISTORY :], moment]
+
+    # --- showing ----------------------------------------------------------------------------
+
+    def _show(self, config: Configuration, moved: Iterable[Adjustment] = ()) -> None:
+        deployment = deploy(config, self.values)
+        self.configuration = config
+        self.deployment = deployment
+        self.selection = _honoured(config)
+        self.notices = [*moved, *config.adjustments]
+        self.problem = ""
+        self.revision += 1
+
+    def _redeploy(self) -> None:
+        if self.configuration is not None:
+            self.deployment = deploy(self.configuration, self.values)
+            self.revision += 1
+
+    # --- sharing ----------------------------------------------------------------------------
+
+    def query(self) -> str:
+        """The query of a link that opens the same configuration."""
+        if self.configuration is None:
+            return ""
+        parts = [f"model={quote(self.configuration.entry.id, safe='/')}"]
+        rest = selection_of(self.configuration, name_hardware=True).to_query()
+        return "&".join([*parts, *([rest] if rest else [])])
+
+    def page_query(self) -> str:
+        """The query of the page's address: the configuration, the open panel, what is compared."""
+        parts = [self.query()]
+        if self.compared:
+            listed = ";".join(f"{item.recipe_id}?{item.query}" for item in self.compared)
+            parts.append(f"compare={quote(listed, safe='/')}")
+        if self.tab:
+            parts.append(f"tab={self.tab}")
+        return "&".join(filter(None, parts))
+
+    # --- comparing --------------------------------------------------------------------------
+
+    def compare_current(self) -> None:
+        """Keep the current configuration for comparison."""
+        if self.configuration is not None:
+            query = selection_of(self.configuration, name_hardware=True).to_query()
+            self._add_compared(Compared(self.configuration.entry.id, query))
+
+    def drop_compared(self, number: int) -> None:
+        """Stop comparing with the configuration at a place, from 0."""
+        if 0 <= number < len(self.compared):
+            del self.compared[number]
+            self.compared_revision += 1
+
+    def _add_compared(self, item: Compared) -> None:
+        try:
+            configure(self.catalog, item.recipe_id, item.query)
+        except RecipesError as error:
+            self.problem = f"Not compared: {error}"
+            return
+        if item not in self.compared and len(self.compared) < MAX_COMPARED:
+            self.compared.append(item)
+            self.compared_revision += 1
+
+    def compared_configurations(self) -> list[tuple[Configuration, Deployment]]:
+        """What is compared, resolved anew."""
+        found = []
+        for item in self.compared:
+            config = configure(self.catalog, item.recipe_id, item.query)
+            found.append((config, deploy(config, self.values)))
+        return found
+
+    # --- values as a file -------------------------------------------------------------------
+
+    def values_text(self) -> str:
+        """The reader's values as a file to keep; no secret is in it, only names of variables."""
+        kept = {key: value for key, value in asdict(self.values).items() if value}
+        return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+
+    def read_values(self, text: str) -> None:
+        """Take the reader's values from a file of ``values_text``.
+
+        Raises:
+            RecipesError: The text is no such file.
+        """
+        self.set_values(values_from_text(text))
+
+
+# --- helpers that need no state ----------------------------------------------------------------
+
+
+def values_from_text(text: str) -> ReaderValues:
+    """The reader's values in a file.
+
+    Raises:
+        RecipesError: It is not JSON, or holds something that is no such value.
+    """
+    if len(text) > 65_536:
+        raise RecipesError("a file of values has at most 65,536 characters")
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise RecipesError(f"not a file of values: {error}") from None
+    if not isinstance(data, dict):
+        raise RecipesError("not a file of values: it should be an object")
+    unknown = set(data) - {*VALUE_FIELDS, "placeholders"}
+    if unknown:
+        allowed = ", ".join(("placeholders", *VALUE_FIELDS))
+        raise RecipesError(f"unknown value {sorted(unknown)[0]!r}; allowed: {allowed}")
+    return make_values(data.get("placeholders") or {}, {k: data.get(k) for k in VALUE_FIELDS})
+
+
+def make_values(placeholders: Mapping[str, object], fields: Mapping[str, object]) -> ReaderValues:
+    """The reader's values from what was typed; empty fields are left out.
+
+    Raises:
+        RecipesError: A variable's name is none, or a value holds a line break.
+    """
+    if not isinstance(placeholders, Mapping):
+        raise RecipesError("placeholders should be an object of names and values")
+    cleaned: dict[str, str] = {}
+    for name, value in {**placeholders, **fields}.items():
+        text = "" if value is None else str(value).strip()
+        if len(text) > 1024 or any(ord(char) < 32 or ord(char) == 127 for char in text):
+            raise RecipesError(f"{name}: one line of at most 1024 characters, please")
+        if text:
+            cleaned[name] = text
+    given = {name: cleaned[name] for name in placeholders if name in cleaned}
+    rest = {name: cleaned.get(name) for name in VALUE_FIELDS}
+    try:
+        return ReaderValues(placeholders=given, **rest)
+    except ValueError as error:
+        raise RecipesError(str(error)) from None
+
+
+def read_link(text: str) -> tuple[str, str]:
+    """The recipe id and the query of a link.
+
+    Args:
+        text: A voila or Binder link of ours (``?model=…``), an address whose path ends in
+            ``/org/repo`` (the peer's, or our server's), or an id.
+
+    Raises:
+        RecipesError: There is no recipe in it.
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise RecipesError(f"not a link: {error}") from None
+    outer, rest, _ = _outer(parts.query)
+    inner = outer.get("urlpath") or dict(rest).get("urlpath", "")
+    if inner:
+        return read_link(inner)
+    if outer.get("model"):
+        return outer["model"], Selection.from_query(rest).to_query()
+    path = parts.path.strip("/")
+    for ending in (".md", ".json"):
+        path = path.removesuffix(ending)
+    words = path.split("/")
+    if "presets" in words[2:]:
+        place = words.index("presets")
+        rest = [*rest, ("preset", words[place + 1] if place + 1 < len(words) else "")]
+        words = words[:place]
+    if len(words) < 2 or not all(words[-2:]):
+        raise RecipesError(f"no recipe in {text[:80]!r}: expected …/org/repo or ?model=org/repo")
+    return "/".join(words[-2:]), Selection.from_query(rest).to_query()
+
+
+def _outer(query: str) -> tuple[dict[str, str], list[tuple[str, str]], list[Any]]:
+    """The page's own keys, the configuration's pairs, and what was not read."""
+    from recipes_core.selection import Unread
+
+    text, unread = query.lstrip("?"), []
+    if len(text) > MAX_QUERY:
+        unread.append(Unread("", "", f"only the first {MAX_QUERY} characters were read"))
+        text = text[:MAX_QUERY]
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=200)
+    except ValueError:
+        return {}, [], [*unread, Unread("", "", "more than 200 keys; none was read")]
+    outer = {key: value for key, value in pairs if key in {"model", "compare", "tab"}}
+    return outer, [(key, value) for key, value in pairs if key not in outer], unread
+
+
+def _compared(text: str) -> Iterator[Compared]:
+    for part in text.split(";")[:MAX_COMPARED]:
+        recipe_id, _, query = part.partition("?")
+        if recipe_id:
+            yield Compared(recipe_id, query)
+
+
+def _ways(
+    config: Configuration, asked: Selection, changes: Mapping[str, Any]
+) -> Iterator[Selection]:
+    """Selections that hold the newest choice, the one that gives up least first."""
+    yield asked
+    if "preset" in changes and changes["preset"] not in {None, BASELINE}:
+        kept = Selection(
+            **{key: getattr(asked, key) for key in ("preset", "install", "vllm", *_READER_FIELDS)}
+        )
+        yield kept
+        return
+    starts = [asked]
+    if config.preset_id is not None and "preset" not in changes:
+        starts += [replace(asked, preset=None), replace(asked, preset=BASELINE)]
+        yield from starts[1:]
+    if changes.get("strategy") is not None:
+        least = next(
+            (o.facts.get("min_nodes", 1) for o in options_of(config)["strategy"]
+             if o.id == changes["strategy"]), 1
+        )  # fmt: skip
+        for start in starts:
+            for nodes in (1, max(2, least)):
+                yield replace(start, nodes=nodes, gpus=None)
+    if changes.get("nodes") is not None or changes.get("gpus") is not None:
+        for start in starts:
+            yield replace(start, strategy=None)
+            yield replace(start, strategy=None, gpus=changes.get("gpus"),
+                          nodes=changes.get("nodes"))  # fmt: skip
+
+
+_READER_FIELDS = ("served_name", "host", "port")
+
+
+def _refused(config: Configuration, changes: Mapping[str, Any]) -> bool:
+    return any(
+        adjustment.axis in changes and changes[adjustment.axis] is not None
+        for adjustment in config.adjustments
+    )
+
+
+_SHOWN: dict[str, Callable[[Configuration], Any]] = {
+    "preset": lambda c: c.preset_id,
+    "variant": lambda c: c.variant_id,
+    "hardware": lambda c: c.hardware,
+    "nodes": lambda c: c.nodes,
+    "strategy": lambda c: c.strategy_id,
+    "kv_offload": lambda c: c.kv_offload,
+}
+
+
+def _moved(
+    before: Configuration, after: Configuration, changes: Mapping[str, Any]
+) -> Iterator[Adjustment]:
+    """Other axes that an earlier choice had set and that gave way to the newest."""
+    told = {adjustment.axis for adjustment in after.adjustments}
+    for axis, read in _SHOWN.items():
+        was, now = read(before), read(after)
+        asked_before = getattr(before.selection, axis) is not None
+        if axis in changes or axis in told or was == now or not asked_before:
+            continue
+        yield Adjustment(axis, was, now, f"gave way to the choice of {', '.join(changes)}")
+
+
+def _honoured(config: Configuration) -> Selection:
+    """What was asked and could be had; what was refused is not asked again."""
+    refused = {adjustment.axis for adjustment in config.adjustments}
+    changes: dict[str, Any] = {"unread": ()}
+    for axis in refused & set(config.selection.asked()):
+        if axis == "features":
+            changes["features"] = config.features
+        elif axis == "fmode":
+            changes["fmode"] = tuple(
+                pair
+                for pair in config.selection.fmode
+                if config.feature_modes.get(pair[0]) == pair[1]
+            )
+        elif axis == "advanced":
+            changes["advanced"] = config.advanced
+        elif axis != "preset" or config.preset_id != config.selection.preset:
+            changes[axis] = None
+    return config.selection.with_(**changes)

@@ -1,0 +1,191 @@
+// The command card: a tab per step in start order, in a shell's or a container's words, with copy and download.
+
+const WORDS = /('(?:[^']|'"'"')*')|(--?[A-Za-z][\w.-]*)|(\$[A-Za-z_]\w*|\$\{[^}]*\})|((?:^|\s)#.*$)/g;
+
+function make(tag, classes, text) {
+  const node = document.createElement(tag);
+  if (classes) node.className = classes;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function paint(line, into) {
+  let last = 0;
+  for (const match of line.matchAll(WORDS)) {
+    // A dash inside a word is no flag.
+    const flagInWord = match[2] && match.index > 0 && !/[\s=]/.test(line[match.index - 1]);
+    if (flagInWord) continue;
+    into.append(line.slice(last, match.index));
+    const kind = match[1] ? "rx-str" : match[2] ? "rx-flag" : match[3] ? "rx-var" : "rx-rem";
+    into.append(make("span", kind, match[0]));
+    last = match.index + match[0].length;
+  }
+  into.append(line.slice(last));
+}
+
+function block(item) {
+  const pre = make("pre", "rx-code");
+  pre.tabIndex = 0;
+  pre.setAttribute("role", "region");
+  pre.setAttribute("aria-label", item.label);
+  const changed = new Set(item.changed || []);
+  item.text.split("\n").forEach((line, number) => {
+    const row = make("span", changed.has(number) ? "rx-line rx-changed" : "rx-line");
+    const why = item.why && item.why[number];
+    if (why) row.dataset.why = why;
+    paint(line, row);
+    row.append("\n");
+    pre.append(row);
+  });
+  return pre;
+}
+
+function render({ model, el }) {
+  let form = "shell";
+  let active = null;
+  el.classList.add("rx-command");
+  const bar = make("div", "rx-command-bar");
+  const tabs = make("div", "rx-tabs");
+  tabs.setAttribute("role", "tablist");
+  tabs.setAttribute("aria-label", "Steps, in start order");
+  const tools = make("div", "rx-tools");
+  const body = make("div", "rx-command-body");
+  body.setAttribute("role", "tabpanel");
+  const foot = make("div", "rx-command-foot");
+  bar.append(tabs, tools);
+  el.append(bar, body, foot);
+  const uid = `rx-${Math.random().toString(36).slice(2, 8)}`;
+  body.id = `${uid}-panel`;
+
+  const steps = () => model.get("steps");
+  const current = () => steps().find((step) => step.id === active) || steps().find((s) => s.main) || steps()[0];
+
+  function shownBlocks(step) {
+    const forms = step.blocks.filter((item) => !item.form || item.form === form);
+    return forms.length ? forms : step.blocks.slice(0, 1);
+  }
+
+  function drawTabs() {
+    const step = current();
+    const known = [...tabs.children].map((t) => t.dataset.id).join("|");
+    const wanted = steps().map((s) => s.id).join("|");
+    if (known !== wanted) {
+      tabs.replaceChildren();
+      for (const item of steps()) {
+        const tab = make("button", "rx-tab");
+        tab.type = "button";
+        tab.dataset.id = item.id;
+        tab.id = `${uid}-tab-${item.id}`;
+        tab.setAttribute("role", "tab");
+        tab.setAttribute("aria-controls", body.id);
+        tab.addEventListener("click", () => choose(item.id));
+        tabs.append(tab);
+      }
+    }
+    for (const tab of tabs.children) {
+      const item = steps().find((s) => s.id === tab.dataset.id);
+      tab.replaceChildren();
+      if (item.order) tab.append(make("span", "rx-order", String(item.order)));
+      tab.append(item.title);
+      tab.classList.toggle("rx-tab-changed", item.blocks.some((b) => (b.changed || []).length));
+      const on = item.id === step.id;
+      tab.setAttribute("aria-selected", String(on));
+      tab.tabIndex = on ? 0 : -1;
+    }
+    body.setAttribute("aria-labelledby", `${uid}-tab-${step.id}`);
+  }
+
+  function drawTools() {
+    const step = current();
+    const forms = [...new Set(step.blocks.map((item) => item.form).filter(Boolean))];
+    tools.replaceChildren();
+    if (forms.length > 1) {
+      const group = make("div", "rx-switch");
+      group.setAttribute("role", "group");
+      group.setAttribute("aria-label", "Form of the command");
+      for (const name of forms) {
+        const button = make("button", "rx-switch-part", name === "docker" ? "Docker" : "Shell");
+        button.type = "button";
+        button.setAttribute("aria-pressed", String(name === form));
+        button.addEventListener("click", () => {
+          form = name;
+          draw();
+          [...tools.querySelectorAll(".rx-switch-part")].find((b) => b.getAttribute("aria-pressed") === "true")?.focus();
+        });
+        group.append(button);
+      }
+      tools.append(group);
+    }
+    if (step.file) {
+      const get = make("button", "rx-button rx-quiet", "Script");
+      get.type = "button";
+      get.title = `Download ${step.file}`;
+      get.setAttribute("aria-label", `Download ${step.title} as a script`);
+      get.addEventListener("click", () => model.send({ kind: "script", id: step.id }));
+      tools.append(get);
+    }
+    if (model.get("several")) {
+      const all = make("button", "rx-button rx-quiet", "All (.zip)");
+      all.type = "button";
+      all.setAttribute("aria-label", "Download all scripts and files as a zip");
+      all.addEventListener("click", () => model.send({ kind: "zip" }));
+      tools.append(all);
+    }
+    const copy = make("button", "rx-button rx-primary", "Copy");
+    copy.type = "button";
+    copy.dataset.rxCopy = "";
+    copy.setAttribute("aria-label", `Copy ${step.title}`);
+    copy.rxText = () => shownBlocks(current()).map((item) => item.text).join("\n\n");
+    tools.append(copy);
+  }
+
+  function drawBody() {
+    const step = current();
+    body.replaceChildren();
+    const blocks = shownBlocks(step);
+    for (const item of blocks) {
+      if (item.title) body.append(make("div", "rx-block-title", item.title));
+      body.append(block(item));
+      if (item.note) body.append(make("p", "rx-note", item.note));
+    }
+    foot.textContent = step.note || "";
+    foot.dataset.note = step.note || "";
+  }
+
+  function draw() {
+    if (!steps().length) return;
+    drawTabs();
+    drawTools();
+    drawBody();
+    el.dataset.revision = model.get("revision");
+  }
+
+  function choose(id) {
+    active = id;
+    draw();
+  }
+
+  tabs.addEventListener("keydown", (event) => {
+    const all = [...tabs.children];
+    const at = all.findIndex((t) => t.getAttribute("aria-selected") === "true");
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = all[(to + all.length) % all.length];
+    choose(next.dataset.id);
+    tabs.querySelector('[aria-selected="true"]').focus();
+  });
+  body.addEventListener("mouseover", (event) => {
+    const row = event.target.closest("[data-why]");
+    foot.textContent = row ? row.dataset.why : foot.dataset.note;
+  });
+  body.addEventListener("mouseleave", () => {
+    foot.textContent = foot.dataset.note;
+  });
+  // One draw for all traits of one message.
+  const later = () => draw();
+  model.on("change:revision", later);
+  draw();
+}
+
+export default { render };

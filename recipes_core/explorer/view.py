@@ -1,0 +1,156 @@
+"""The screen: widgets that are built once, then follow the state."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import ipywidgets as w
+
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.errors import RecipesError
+from recipes_core.explorer.frontend import CommandCard, Page, zip_of
+from recipes_core.explorer.panels.axes import AxesPanel
+from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
+from recipes_core.explorer.panels.details import DetailPanels
+from recipes_core.explorer.panels.find import FindPanel
+from recipes_core.explorer.panels.head import notices_html, status_html, summary, title_html
+from recipes_core.explorer.state import ExplorerState
+from recipes_core.explorer.widgets import Kit, visible
+from recipes_core.render.shell import guarded_script
+
+log = logging.getLogger("recipes_core.explorer")
+
+
+class Explorer:
+    """One explorer: a state and the widgets that show it."""
+
+    def __init__(self, catalog: Catalog, query: str | None = None) -> None:
+        self.state = state = ExplorerState(catalog)
+        state.open_query(os.environ.get("QUERY_STRING", "") if query is None else query)
+        self.kit = kit = Kit(self.fail)
+        self.page = Page()
+        self.page.handlers = {"restore": self._restore}
+        self.title = kit.html("", "rx-heading")
+        self.status = kit.html("", "rx-status-line")
+        self.notices = kit.html("", "rx-notice-list")
+        self.command = CommandCard(layout=kit.layout)
+        self.command.on_msg(self._asked)
+        self.find = FindPanel(kit, state)
+        self.axes = AxesPanel(kit, state)
+        self.details = DetailPanels(kit, state, self.page)
+        self.undo = kit.button("Undo", state.undo)
+        self.reset = kit.button("Reset", state.reset, tooltip="Back to the recipe's defaults")
+        head = kit.box([self.title, self.status, self.notices, self.command], "rx-head")
+        grid = kit.box([self.find.box, head, self.axes.box, self.details.box], "rx-grid")
+        self.root = kit.box([self.page, self._top(), grid], "rx-root")
+        self._steps: list[dict[str, Any]] = []
+        self._shown: tuple[str, str] | None = None
+        state.observe(lambda _: self.refresh(), "revision")
+        state.observe(lambda _: self._say_notices(), "problem")
+        state.observe(lambda _: self._address(), ["tab", "compared_revision"])
+        self.refresh()
+
+    def _top(self) -> w.Box:
+        brand = (
+            '<div class="rx-brand-row"><span class="rx-brand-name">vLLM recipes</span>'
+            '<span class="rx-brand-sub">exact commands, and whether they fit</span></div>'
+        )
+        tools = (
+            '<div class="rx-buttons" style="margin:0">'
+            '<button type="button" class="rx-button rx-only-narrow" data-rx-toggle="find"'
+            ' aria-expanded="false">Models</button>'
+            '<button type="button" class="rx-button rx-quiet" data-rx-theme>Light / dark</button>'
+            '<button type="button" class="rx-button" data-rx-copy-link>Copy link</button></div>'
+        )
+        kit = self.kit
+        return kit.box(
+            [kit.html(brand, "rx-brand"), self.undo, self.reset, kit.html(tools)], "rx-top"
+        )
+
+    # --- following the state ----------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Show the state; the command first, since that is what a reader waits for."""
+        state = self.state
+        config, deployment = state.configuration, state.deployment
+        self._say_notices()
+        if config is None or deployment is None:
+            return
+        steps = steps_of(deployment)
+        same_recipe = self._shown is not None and self._shown[0] == config.entry.id
+        if same_recipe:
+            mark_changes(self._steps, steps)
+        self._steps = steps
+        with self.command.hold_sync():
+            self.command.steps = steps
+            self.command.several = len(deployment.processes) > 1 or bool(deployment.files)
+            self.command.revision = state.revision
+        self.status.value = status_html(config, deployment)
+        self.title.value = title_html(config, deployment)
+        hints = self.axes.show(config)
+        self.undo.disabled = not state.can_undo
+        self.find.follow()
+        with self.page.hold_sync():
+            self.page.query = state.page_query()
+            self.page.title = f"{config.recipe.meta.title} · vLLM recipes"
+            self.page.hints = hints
+            self.page.values = state.values_text()
+            self.page.announce = _announcement(
+                config.recipe.meta.title, summary(config, deployment)
+            )
+        self._shown = (config.entry.id, state.query())
+        self.details.refresh()
+
+    def _say_notices(self) -> None:
+        state = self.state
+        findings = state.deployment.findings if state.deployment is not None else []
+        self.notices.value = notices_html(state.notices, findings, state.problem)
+        visible(self.notices, bool(self.notices.value))
+
+    def _address(self) -> None:
+        self.page.query = self.state.page_query()
+
+    def fail(self, text: str) -> None:
+        """Show that something inside went wrong; what is on screen stays."""
+        self.state.problem = f"Something went wrong inside: {text}"
+
+    # --- what the browser asks ----------------------------------------------------------------
+
+    def _asked(self, _: Any, message: Any, _buffers: Any) -> None:
+        try:
+            deployment = self.state.deployment
+            kind = message.get("kind") if isinstance(message, dict) else None
+            if deployment is None:
+                return
+            if kind == "script":
+                for process in deployment.processes:
+                    if process.name == message.get("id"):
+                        text = guarded_script(deployment, process)
+                        self.page.download(f"{process.name}.sh", text, "text/x-shellscript")
+            elif kind == "zip":
+                name = deployment.configuration.entry.id.replace("/", "--")
+                data = zip_of(script_files(deployment))
+                self.page.download(f"{name}.zip", data, "application/zip")
+        except Exception as error:
+            log.exception("a download failed")
+            self.fail(str(error))
+
+    def _restore(self, text: str) -> None:
+        try:
+            self.state.read_values(text)
+        except RecipesError as error:
+            log.info("values of an earlier page were not taken: %s", error)
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        display(self.root)
+
+
+def _announcement(title: str, text: str) -> str:
+    return f"{title}: {text}"
+
+
+__all__ = ["Explorer"]
