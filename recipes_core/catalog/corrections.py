@@ -194,6 +194,15 @@ def _sizes(data: Data, notes: list[str]) -> None:
             )
 
 
+def _images(data: Data, notes: list[str]) -> None:
+    """An image is a name; the command that fetches it is not part of it."""
+    for mapping, path in _mappings(data):
+        for key, value in mapping.items():
+            if isinstance(value, str) and value.startswith("docker pull "):
+                mapping[key] = value.removeprefix("docker pull ").strip()
+                notes.append(f"{'.'.join((*path, key))}: the image alone, without `docker pull`")
+
+
 def _prune(data: Data) -> None:
     """Drop mappings that corrections left empty."""
     for key in [key for key in data if key not in _KEEP_EMPTY]:
@@ -296,6 +305,7 @@ def corrected(facts: Data, recipe_id: str, context: Context) -> tuple[Data, list
     steps: Sequence[Callable[[], None]] = (
         lambda: _arguments(facts, notes),
         lambda: None if omni else _sizes(facts, notes),
+        lambda: _images(facts, notes),
         lambda: _nightly(facts, context, notes),
         lambda: _hardware(facts, context, notes),
         lambda: _identity(facts, recipe_id, notes),

@@ -59,6 +59,8 @@ CASES = {
         "unknown-generation",
     ),
     "image by brand": ("model__docker_image", {"nvdia": "x"}, "unknown-brand"),
+    "image": ("variants__default__docker_image", "docker pull a/b:c", "bad-image"),
+    "image of a brand": ("model__docker_image", {"amd": "a b"}, "bad-image"),
     "feature hardware": (
         "features__f",
         {"hardware": {"h9": "unsupported"}},
@@ -133,6 +135,11 @@ CASES = {
     "nightly as a version": ("model__min_vllm_version", "nightly", "nightly-version"),
     "a nightly that is released": ("model__nightly_required", True, "stale-nightly"),
     "a floor to come": ("model__min_vllm_version", "0.34.0", "unreleased-floor"),
+    "an image older than the floor": (
+        "model__docker_image",
+        {"nvidia": "vllm/vllm-openai:v0.10.2"},
+        "image-below-floor",
+    ),
     "a date to come": ("meta__date_added", datetime.date(2026, 12, 1), "future-date"),
     "broken link": ("meta__links", {"x": "http://no host/"}, "bad-link"),
     "link in a guide": ("guide", "## A\n\n[x](../up)\n", "bad-link"),

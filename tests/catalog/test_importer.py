@@ -187,6 +187,11 @@ CORRECTIONS = {
         lambda r: r["model"]["base_args"],
         ["--attention-config.use_x=True", "a_b"],
     ),
+    "image": (
+        {"variants__default__docker_image": "docker pull a/b:c"},
+        lambda r: r["variants"]["default"]["docker_image"],
+        "a/b:c",
+    ),
     "a nightly that is out": (
         {"model__nightly_required": True},
         lambda r: r["model"].get("nightly_required"),

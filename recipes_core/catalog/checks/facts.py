@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -29,6 +29,7 @@ BYTES: dict[str, float] = {
 """Bytes of one parameter in the peer's rule of thumb, which leaves scales out."""
 _SCALE = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _COUNT = re.compile(r"~?\s*([\d.]+)\s*([KMBT])\b", re.IGNORECASE)
+_PIN = re.compile(r":v(\d+\.\d+(?:\.\d+)?)(?:[-+].*)?\Z")
 _SIZE_IN_KEY = re.compile(r"(?:^|_)(\d+(?:[._]\d+)?)([bmt])(?:_|$)")
 _SIZE_IN_NAME = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)([BMT])(?![A-Za-z\d])")
 
@@ -138,6 +139,42 @@ def _floor(report: Report, facts: Facts, text: str, nightly: bool, path: Path_) 
         )
 
 
+def _pinned(image: object) -> Iterator[str]:
+    """The versions that an image, or the images of a map, are pinned to."""
+    if isinstance(image, dict):
+        for item in image.values():
+            yield from _pinned(item)
+    elif isinstance(image, str):
+        found = _PIN.search(image)
+        if found:
+            yield found[1]
+
+
+def _images(report: Report, recipe: Recipe) -> None:
+    """An image that is older than what runs in it."""
+    model = recipe.model
+    for name, variant in recipe.variants.items():
+        path: Path_ = ("variants", name, "docker_image")
+        image = variant.docker_image
+        if image is None:
+            path, image = ("model", "docker_image"), model.docker_image
+        floors = [model.min_vllm_version, variant.min_vllm_version]
+        floors += [
+            feature.min_vllm_version
+            for feature in recipe.features.values()
+            if feature.variants is None or name in feature.variants
+        ]
+        needed = releases([floor for floor in floors if floor])
+        for version in releases(list(_pinned(image))):
+            if needed and version < needed[-1]:
+                report.warn(
+                    "image-below-floor",
+                    f"an image of vLLM {version} serves variant {name!r}, which with its features "
+                    f"needs {needed[-1]}",
+                    path,
+                )
+
+
 def _dates(report: Report, recipe: Recipe, today: datetime.date) -> None:
     meta = recipe.meta
     dated: list[tuple[Path_, datetime.date | None]] = [
@@ -233,6 +270,7 @@ def check_facts(report: Report, entry: RecipeEntry, facts: Facts) -> None:
             floor = variant.min_vllm_version or model.min_vllm_version
             _floor(report, facts, floor, nightly or model.nightly_required, path)
         _memory(report, recipe, name, variant)
+    _images(report, recipe)
     _dates(report, recipe, facts.today)
     _presets(report, recipe)
     _exclusive(report, recipe)

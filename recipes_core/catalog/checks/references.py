@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from recipes_core.catalog.documents import (
     When,
 )
 from recipes_core.errors import nearest
+
+_IMAGE = re.compile(r"[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?\Z")
 
 ANY = "an id, a generation, a brand or `default`"
 ID = "an exact hardware id"
@@ -52,8 +55,14 @@ def _sizes(report: Report, value: Any, path: Path_) -> None:
 
 def _image(report: Report, image: Image | None, path: Path_) -> None:
     if isinstance(image, dict):
-        for brand in image:
+        for brand, item in image.items():
             report.known("brand", brand, report.vocabulary.brands, (*path, brand))
+            for key, name in item.items() if isinstance(item, dict) else ():
+                _image(report, name, (*path, brand, key))
+            if isinstance(item, str):
+                _image(report, item, (*path, brand))
+    elif image is not None and not _IMAGE.match(image):
+        report.error("bad-image", f"{image!r} is no name of an image", path)
 
 
 def _each(
