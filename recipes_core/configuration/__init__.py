@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.catalog.own_hardware import admit
 from recipes_core.configuration.around import (
     MAX_INSTANCES,
     ROUTERS,
@@ -85,6 +86,12 @@ def configure(
         entry, by_id = recipe, None
     if not isinstance(selection, Selection):
         selection = Selection.from_query(selection or "")
+    if selection.hardware is not None:
+        pools = selection.prefill_nodes or selection.decode_nodes
+        more_nodes = (selection.nodes or 1) > 1 or bool(pools)
+        admitted = admit(catalog, selection.hardware, scalable=more_nodes)
+        if admitted.catalog is not catalog or admitted.hardware != selection.hardware:
+            catalog, selection = admitted.catalog, selection.with_(hardware=admitted.hardware)
     return _resolve(Asking(catalog, entry, selection, by_id))
 
 

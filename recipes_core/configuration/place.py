@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recipes_core.catalog.documents import Preset
+from recipes_core.catalog.own_hardware import admit
 from recipes_core.configuration.asking import Asking
 from recipes_core.errors import RecipesError
 
@@ -64,6 +65,8 @@ def choose_hardware(asking: Asking, variant: str, preset: Preset | None) -> str:
         if asked.casefold() in {key.casefold() for key in asking.catalog.hardware}:
             reason = "this recipe does not offer it"
             asking.adjust("hardware", asked, default, reason)
+        elif (fault := admit(asking.catalog, asked).fault) is not None:
+            asking.adjust("hardware", asked, default, fault)
         else:
             asking.known("hardware", asked, options, default)
         return default
