@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recipes_core.catalog.own_hardware import looks_own
 from recipes_core.configuration import (
     BASELINE,
     Configuration,
@@ -58,7 +59,8 @@ def _layout(config: Configuration, found: dict[str, object]) -> None:
         found["preset"] = BASELINE
     rules = config.rules
     nodes = rules.default_nodes(config.variant_id, config.hardware, config.node)
-    if not config.pools and config.nodes != nodes:
+    more = config.nodes != nodes or (config.nodes > 1 and looks_own(config.hardware))
+    if not config.pools and more:
         found["nodes"] = nodes = config.nodes
     if config.strategy_id != rules.default_strategy(config.hardware, config.node, nodes):
         found["strategy"] = config.strategy_id
@@ -104,7 +106,9 @@ def _around(config: Configuration, found: dict[str, object]) -> None:
     if store is not None and config.kv_instances not in {None, store.default_instances}:
         found["kv_instances"] = config.kv_instances
     for role, pool in config.pools.items():
-        if pool.nodes != default_pool_nodes(config, role):
+        # One node of a reader's own hardware is not joined with more unless they are asked.
+        own = bool(pool.nodes) and looks_own(config.hardware)
+        if own or pool.nodes != default_pool_nodes(config, role):
             found[f"{role}_nodes"] = pool.nodes
         if pool.mode != default_pool_mode(config, role):
             found[f"{role}_mode"] = pool.mode
