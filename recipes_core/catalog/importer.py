@@ -86,17 +86,18 @@ def _sections(data: Mapping[str, Any]) -> dict[str, Any]:
     return pieces
 
 
-def _leaves(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str, Any]]:
+def leaves(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Each fact of a document by its key in dotted form; a list is one fact."""
     if isinstance(data, Mapping) and data:
         for key, value in data.items():
-            yield from _leaves(value, (*path, key))
+            yield from leaves(value, (*path, key))
     else:
         yield dotted(path), data
 
 
 def difference(ours: Any, theirs: Any) -> list[str]:
     """What differs between two pieces of data, a line per key: ``- ours`` and ``+ theirs``."""
-    before, after = dict(_leaves(ours)), dict(_leaves(theirs))
+    before, after = dict(leaves(ours)), dict(leaves(theirs))
     lines: list[str] = []
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key), after.get(key)
