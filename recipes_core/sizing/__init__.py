@@ -4,6 +4,8 @@
 network, and nothing imports pandas.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.engine import EngineArguments
 from recipes_core.sizing.estimate import Declared, size
@@ -25,4 +27,18 @@ __all__ = [
     "Gpu",
     "Sizing",
     "size",
+    "size_configuration",
 ]
+
+
+if TYPE_CHECKING:
+    from recipes_core.sizing.configuration import size_configuration as size_configuration
+
+
+def __getattr__(name: str) -> Any:
+    """`size_configuration`, loaded when first used: it brings in the whole engine."""
+    if name == "size_configuration":
+        from recipes_core.sizing.configuration import size_configuration
+
+        return size_configuration
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

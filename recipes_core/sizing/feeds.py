@@ -181,13 +181,11 @@ def _moe(source: Source, layer: int) -> Moe:
         raise text.fail(_TOP_K[0], f"is {top_k}; allowed: 1 to the {experts} experts")
     if inner < 1:
         raise text.fail(names[0], "is 0; experts need an intermediate size")
+    rooms = ("experts", "moe") if source.model_type.startswith("gemma4") else _ROOMS
+    first = ("gate_proj", "up_proj", "w1")
     routed = source.quant.of(
-        *(
-            f"layers.{layer}.{room}.experts.0.{p}"
-            for room in _ROOMS
-            for p in ("gate_proj", "up_proj", "w1")
-        ),
-        *(f"layers.{layer}.{room}.experts" for room in _ROOMS),
+        *(f"layers.{layer}.{room}.experts.0.{part}" for room in rooms for part in first),
+        *(f"layers.{layer}.{room}.experts" for room in rooms),
         expert=True,
     )
     gpt_oss = source.model_type == "gpt_oss"

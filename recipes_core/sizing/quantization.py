@@ -232,28 +232,28 @@ def _fp8_kind(found: Mapping[str, Any], where: str) -> Any:
     return "fp8_block"
 
 
-def _int4(found: Mapping[str, Any], where: str, packed_by: str) -> Format:
+def _int4(found: Mapping[str, Any], where: str, method: str) -> Format:
     bits = whole(found.get("bits", found.get("w_bit", 4)), where, "bits", 1, 16)
     if bits == 8:
-        return Format("int8_channel", packed_by=packed_by)
+        return Format("int8_channel")
     if bits != 4:
         raise ConfigError(where, "bits", f"is {bits}; known here: 4 and 8")
     group = whole(found.get("group_size", found.get("q_group_size", 128)), where, "group_size", -1)
-    zero = packed_by == "awq" and bool(found.get("zero_point", True))
-    zero = zero or (packed_by == "gptq" and found.get("sym") is False)
-    return Format("int4", group=group, zero_point=zero, packed_by=packed_by)
+    zero = method == "awq" and bool(found.get("zero_point", True))
+    zero = zero or (method == "gptq" and found.get("sym") is False)
+    return Format("int4", group=group, zero_point=zero)
 
 
 _ALGOS = {
-    "FP8": Format("fp8_tensor", packed_by="modelopt"),
-    "FP8_PB_WO": Format("fp8_block", packed_by="modelopt"),
-    "FP8_PER_CHANNEL_PER_TOKEN": Format("fp8_channel", packed_by="modelopt"),
-    "NVFP4": Format("nvfp4", packed_by="modelopt"),
-    "W4A16_NVFP4": Format("nvfp4", packed_by="modelopt"),
-    "W4A8_NVFP4_FP8": Format("nvfp4", packed_by="modelopt"),
-    "NVFP4_AWQ": Format("nvfp4", packed_by="modelopt"),
-    "W4A16_AWQ": Format("int4", group=128, packed_by="modelopt"),
-    "MXFP8": Format("fp8_block", packed_by="modelopt"),
+    "FP8": Format("fp8_tensor"),
+    "FP8_PB_WO": Format("fp8_block"),
+    "FP8_PER_CHANNEL_PER_TOKEN": Format("fp8_channel"),
+    "NVFP4": Format("nvfp4"),
+    "W4A16_NVFP4": Format("nvfp4"),
+    "W4A8_NVFP4_FP8": Format("nvfp4"),
+    "NVFP4_AWQ": Format("nvfp4"),
+    "W4A16_AWQ": Format("int4", group=128),
+    "MXFP8": Format("fp8_block"),
 }
 
 
@@ -287,7 +287,7 @@ def _grouped(found: Mapping[str, Any], where: str, result: Quantization) -> None
     if isinstance(groups, Mapping) and groups:
         outer = str(found.get("format") or "")
         for group in groups.values():
-            fmt = _weights(group.get("weights"), str(group.get("format") or outer), where, found)
+            fmt = _weights(group.get("weights"), str(group.get("format") or outer), where)
             targets = [str(t) for t in group.get("targets") or ["Linear"]]
             if "Linear" in targets:
                 result.default = fmt
@@ -307,12 +307,11 @@ def _grouped(found: Mapping[str, Any], where: str, result: Quantization) -> None
         )
 
 
-def _weights(weights: object, layout: str, where: str, found: Mapping[str, Any]) -> Format:
+def _weights(weights: object, layout: str, where: str) -> Format:
     """The storage that one config group gives to its targets."""
-    packed_by = "modelopt" if "modelopt" in str(found.get("producer")) else "ct"
     if not isinstance(weights, Mapping):
         if layout == "int-quantized":
-            return Format("int8_channel", packed_by=packed_by)
+            return Format("int8_channel")
         raise ConfigError(where, "weights", f"is {shown(weights)}; an object is needed")
     bits = whole(weights.get("num_bits"), where, "num_bits", 1, 16)
     kind = str(weights.get("type") or "int")
@@ -320,15 +319,15 @@ def _weights(weights: object, layout: str, where: str, found: Mapping[str, Any])
     group = weights.get("group_size")
     if kind == "float" and bits == 4:
         if "mxfp4" in layout or group == 32:
-            return Format("mxfp4", packed_by=packed_by)
-        return Format("nvfp4", packed_by=packed_by)
+            return Format("mxfp4")
+        return Format("nvfp4")
     if kind == "float" and bits == 8:
         by_strategy = {"channel": "fp8_channel", "block": "fp8_block"}
-        return Format(by_strategy.get(strategy, "fp8_tensor"), packed_by=packed_by)  # type: ignore[arg-type]
+        return Format(by_strategy.get(strategy, "fp8_tensor"))  # type: ignore[arg-type]
     if kind == "int" and bits == 8:
-        return Format("int8_channel", packed_by=packed_by)
+        return Format("int8_channel")
     if kind == "int" and bits == 4:
         size = whole(group if group is not None else -1, where, "group_size", -1)
         zero = weights.get("symmetric") is False
-        return Format("int4", group=size, zero_point=zero, packed_by=packed_by)
+        return Format("int4", group=size, zero_point=zero)
     raise ConfigError(where, "num_bits", f"is {bits} of type {kind}; known here: 4 and 8 bits")

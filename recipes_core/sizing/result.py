@@ -47,6 +47,7 @@ class Sizing:
         settings: The resolved engine.
         plan: Layout of the cache.
         ranks: All pipeline ranks.
+        process: Name of the process in its deployment, where it is part of one.
     """
 
     vllm: str
@@ -75,6 +76,7 @@ class Sizing:
     settings: Settings | None
     plan: KvPlan | None
     ranks: tuple[Rank, ...]
+    process: str | None = None
 
     @property
     def requested(self) -> int:
@@ -133,6 +135,7 @@ class Sizing:
             "problems": list(self.problems),
             "requested_bytes": self.requested,
             "needed_kv_bytes": self.needed,
+            "process": self.process,
             **self._engine(),
         }
 

@@ -30,13 +30,11 @@ class Format:
         kind: ``plain`` is the model's own 16 or 32 bits.
         group: Weights per scale along the input, for int4.
         zero_point: A zero point is stored beside each scale (AWQ).
-        packed_by: Which library packed it: ``awq``, ``gptq``, ``ct`` or ``modelopt``.
     """
 
     kind: FormatKind = "plain"
     group: int = 0
     zero_point: bool = False
-    packed_by: str = ""
 
     @property
     def is_plain(self) -> bool:

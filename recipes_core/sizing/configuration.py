@@ -1,0 +1,177 @@
+"""Sizes a resolved configuration: its own commands, on its own hardware."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from recipes_core.catalog.documents import HardwareProfile, Variant
+from recipes_core.configuration import Configuration
+from recipes_core.deployment.model import Deployment, Process
+from recipes_core.sizing.architecture import Architecture
+from recipes_core.sizing.checkpoint import load_checkpoint
+from recipes_core.sizing.estimate import Declared, size
+from recipes_core.sizing.hardware import Gpu
+from recipes_core.sizing.result import Sizing
+from recipes_core.sizing.versions import DEFAULT_VLLM
+
+_PARAMETERS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMBT])", re.IGNORECASE)
+_SCALE = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_BYTES = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "w8a8": 1.0,
+    "mxfp8": 1.03,
+    "int4": 0.53,
+    "awq": 0.53,
+    "gptq": 0.53,
+    "nvfp4": 0.5625,
+    "fp4": 0.5625,
+    "mxfp4": 0.53,
+}
+"""Bytes per parameter by the precision that a recipe declares."""
+
+
+def gpu_of(hardware: str, profile: HardwareProfile) -> Gpu:
+    """One GPU of a profile of the taxonomy."""
+    return Gpu.from_catalog(
+        hardware,
+        profile.gpu_vram_gb,
+        gpu_bytes=profile.gpu_bytes,
+        brand=profile.brand,
+        generation=profile.generation,
+        per_node=profile.gpu_count,
+    )
+
+
+def parameters_of(text: str | None) -> float | None:
+    """A count such as ``671B`` or ``1.2T`` as a number, None where it is none."""
+    found = _PARAMETERS.match(text or "")
+    return float(found[1]) * _SCALE[found[2].upper()] if found else None
+
+
+def checkpoint_of(
+    roots: Iterable[Path],
+    model_id: str,
+    parameters: str | None,
+    variant: Variant,
+    context: int | None,
+) -> Architecture | Declared | None:
+    """What is known of a checkpoint: its facts, else the recipe's own parameter count.
+
+    Args:
+        roots: Folders of the catalogs.
+        model_id: The checkpoint.
+        parameters: As the recipe declares them.
+        variant: The recipe's variant, for its precision.
+        context: Declared context length.
+    """
+    found = load_checkpoint(roots, model_id)
+    if found is not None:
+        return found
+    count = parameters_of(parameters)
+    per = _BYTES.get(variant.precision.lower())
+    if count is None or per is None:
+        return None
+    source = f"the recipe: {parameters} parameters in {variant.precision}"
+    return Declared(int(count * per), source, positions=context)
+
+
+def version_of(deployment: Deployment) -> str:
+    """The release to size for: the pinned one, else the measured one or what the recipe needs."""
+    pinned = deployment.configuration.selection.vllm
+    if pinned and _version(pinned) is not None:
+        return pinned
+    least = _version(deployment.min_vllm_version)
+    if least is not None and least > Version(DEFAULT_VLLM):
+        return str(least)
+    return DEFAULT_VLLM
+
+
+def _version(text: str | None) -> Version | None:
+    try:
+        return Version(text or "")
+    except InvalidVersion:
+        return None
+
+
+def size_processes(config: Configuration, deployment: Deployment) -> list[tuple[Process, Sizing]]:
+    """The memory of each engine of a deployment that differs from the others.
+
+    Args:
+        config: What `configure` returned.
+        deployment: What `deploy` made of it.
+
+    Returns:
+        One entry per distinct command, in start order; none where the checkpoint is not known or
+        what runs is no language model engine.
+    """
+    if config.task is not None:
+        return []
+    model = config.recipe.model
+    known = checkpoint_of(
+        _roots(config),
+        config.model_id,
+        model.parameter_count,
+        config.variant,
+        model.context_length,
+    )
+    if known is None:
+        return []
+    gpu, vllm = gpu_of(config.hardware, config.profile), version_of(deployment)
+    found: list[tuple[Process, Sizing]] = []
+    seen: set[tuple[object, ...]] = set()
+    for process in deployment.processes:
+        if not process.is_engine:
+            continue
+        key = (_shape(process.argv), tuple(sorted(process.env.items())))
+        if key in seen:
+            continue
+        seen.add(key)
+        sized = size(known, gpu, process.argv, env=process.env, vllm=vllm)
+        found.append((process, replace(sized, process=process.name)))
+    return found
+
+
+def size_configuration(config: Configuration, deployment: Deployment) -> Sizing | None:
+    """The memory of the tightest engine of a configuration.
+
+    Args:
+        config: What `configure` returned.
+        deployment: What `deploy` made of it.
+
+    Returns:
+        None where nothing is known of the checkpoint.
+    """
+    found = [sized for _, sized in size_processes(config, deployment)]
+    if not found:
+        return None
+    return min(found, key=lambda s: (s.fits is not False, s.max_concurrency or 0.0))
+
+
+def _roots(config: Configuration) -> Sequence[Path]:
+    return tuple(config.catalog.roots.values())
+
+
+_RANK_FLAGS = frozenset(
+    ("--node-rank", "--data-parallel-start-rank", "--headless", "--host", "--port", "--master-addr")
+)
+
+
+def _shape(argv: Sequence[str]) -> tuple[str, ...]:
+    """A command without what only tells nodes of one engine apart."""
+    kept: list[str] = []
+    skip = False
+    for word in argv:
+        if word.startswith("-"):
+            skip = word.split("=")[0] in _RANK_FLAGS
+        if not skip:
+            kept.append(word)
+    return tuple(kept)
