@@ -75,7 +75,7 @@ def _check(into: Path, recipe: str, folders: Sequence[str]) -> None:
 def print_schema(folders: Sequence[str], *, output: bool) -> None:
     """Print a JSON Schema: of a recipe file, or of a configuration's JSON."""
     if output:
-        from recipes_core.publish.output_schema import output_schema
+        from recipes_core.render.output_schema import output_schema
 
         found = output_schema()
     else:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from recipes_core.catalog.catalog import Catalog
+from recipes_core.catalog.pages import Page
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Process
-from recipes_core.publish.plan import Page
 from recipes_core.render.json import SCHEMA_VERSION, install_json, is_verified
 from recipes_core.render.shell import command, docker_argv, docker_command
 
@@ -38,7 +37,9 @@ def _process(process: Process, values: Mapping[str, str], prefix: str = "") -> d
     return found
 
 
-def _followers(processes: Iterable[Process], values: Mapping[str, str], prefix: str) -> dict[str, Any]:
+def _followers(
+    processes: Iterable[Process], values: Mapping[str, str], prefix: str
+) -> dict[str, Any]:
     """The first follower under single names, and every follower under plural ones."""
     each = [_process(process, values) for process in processes]
     if not each:
@@ -197,24 +198,11 @@ _SHAPES = {
 }
 
 
-def model_row(page: Page) -> dict[str, Any]:
-    """A line of ``/models.json``."""
-    meta = page.entry.recipe.meta
-    row: dict[str, Any] = {
-        "hf_id": page.id,
-        "title": meta.title,
-        "provider": meta.provider,
-        "url": f"/{page.entry.id}",
-        "json": f"/{page.id}.json",
-    }
-    if page.derived:
-        row["derived_from"] = page.entry.id
-        row["variant"] = page.variant
-    return row
-
-
 def recipe_page(
-    page: Page, deployment: Deployment, recommended: dict[str, Any] | None, own_ids: Mapping[str, str]
+    page: Page,
+    deployment: Deployment,
+    recommended: dict[str, Any] | None,
+    own_ids: Mapping[str, str],
 ) -> dict[str, Any]:
     """The JSON of ``/<org>/<repo>.json``.
 
@@ -254,7 +242,9 @@ def recipe_page(
     return found
 
 
-def lead(deployment: Deployment, shown: dict[str, Any], alternatives: Mapping[str, str]) -> dict[str, Any]:
+def lead(
+    deployment: Deployment, shown: dict[str, Any], alternatives: Mapping[str, str]
+) -> dict[str, Any]:
     """The recommended rendering of a hardware, with what its clients choose from."""
     config = deployment.configuration
     strategy = config.strategy
@@ -264,21 +254,3 @@ def lead(deployment: Deployment, shown: dict[str, Any], alternatives: Mapping[st
         "hardware_profile": config.node.model_dump(mode="json", exclude_unset=True),
         "alternatives": dict(alternatives),
     }
-
-
-def vocabulary(catalog: Catalog) -> dict[str, Any]:
-    """The vocabulary's files by path below the site."""
-    def plain(document: Any) -> Any:
-        return document.model_dump(mode="json", exclude_unset=True)
-
-    strategies = {name: plain(item) for name, item in catalog.strategies.items()}
-    stores = {name: plain(item) for name, item in catalog.kv_stores.items()}
-    found: dict[str, Any] = {
-        "taxonomy.json": plain(catalog.taxonomy),
-        "platforms.json": {name: plain(item) for name, item in catalog.platforms.items()},
-        "strategies.json": strategies,
-        "kv_store.json": stores,
-    }
-    found |= {f"strategies/{name}.json": item for name, item in strategies.items()}
-    found |= {f"kv_store/{name}.json": item for name, item in stores.items()}
-    return found

@@ -5,26 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from recipes_core.axes import MAX_NODES, strategy_nodes
-from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.catalog.pages import Page
 from recipes_core.configuration import Configuration, configure
 from recipes_core.selection import Selection
 
 MOST_POOL_NODES = 4
 """Nodes of one pool above which a site holds no rendering."""
 STORE_BRANDS = frozenset({"NVIDIA", "AMD"})
-
-
-class Page(NamedTuple):
-    """A recipe under one id: its own, or that of a variant's checkpoint."""
-
-    id: str
-    entry: RecipeEntry
-    variant: str
-    derived: bool
-    """The id is a variant's, not the recipe's own."""
 
 
 @dataclass(slots=True)
@@ -36,35 +26,6 @@ class Planned:
     config: Configuration
     alternatives: dict[str, str] = field(default_factory=dict)
     """Paths of the other strategies on the same hardware; of the recommended rendering only."""
-
-
-def pages(catalog: Catalog) -> list[Page]:
-    """Every id that has a page, recipes first; a recipe's own id wins over a variant's."""
-    own = [_own_page(entry) for entry in catalog.recipes.values()]
-    taken = {page.id.casefold() for page in own}
-    found = list(own)
-    for page in own:
-        for name, variant in page.entry.recipe.variants.items():
-            key = (variant.model_id or "").casefold()
-            if not _is_id(variant.model_id) or key in taken:
-                continue
-            taken.add(key)
-            found.append(Page(str(variant.model_id), page.entry, name, True))
-    return found
-
-
-def _own_page(entry: RecipeEntry) -> Page:
-    variants = entry.recipe.variants
-    return Page(entry.id, entry, "default" if "default" in variants else next(iter(variants)), False)
-
-
-def _is_id(model_id: str | None) -> bool:
-    """Whether a checkpoint can be a path: ``org/repo``, and neither part leads elsewhere."""
-    parts = (model_id or "").split("/")
-    return len(parts) == 2 and all(
-        part and part.strip(".") and not any(c in '\\?#%:*"<>|' or ord(c) < 33 for c in part)
-        for part in parts
-    )
 
 
 def planned(catalog: Catalog, page: Page) -> Iterator[Planned]:

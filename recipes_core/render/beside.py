@@ -1,0 +1,80 @@
+"""What stands beside a deployment: memory figures, and findings of the command check."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from recipes_core.configuration import Configuration
+from recipes_core.deployment import Deployment, ReaderValues, deploy
+from recipes_core.deployment.container import nightly
+from recipes_core.errors import RecipesError
+from recipes_core.findings import Finding
+
+
+class Assessed(NamedTuple):
+    """A configuration with everything that our pages say of it."""
+
+    config: Configuration
+    deployment: Deployment
+    sizing: dict[str, Any] | None
+    findings: list[Finding]
+    """Beside the deployment's own."""
+
+
+def assess(config: Configuration, values: ReaderValues | None = None) -> Assessed:
+    """Lay a configuration out, size it, and check its commands.
+
+    Args:
+        config: What ``configure`` returned.
+        values: What the reader fills in.
+
+    Raises:
+        RecipesError: The vLLM version that was asked is none.
+    """
+    deployment = deploy(config, values)
+    sizing = sizing_json(config, deployment)
+    return Assessed(config, deployment, sizing, command_findings(deployment))
+
+
+def version_of(deployment: Deployment) -> str:
+    """The release that a deployment is checked against: the pinned one, else the newest.
+
+    Plugins follow one release, so a recipe that needs one is checked at its own floor.
+    """
+    config = deployment.configuration
+    if config.selection.vllm:
+        return config.selection.vllm
+    if config.recipe.model.plugins and deployment.min_vllm_version:
+        return deployment.min_vllm_version
+    return "nightly" if nightly(config) else "latest"
+
+
+def command_findings(deployment: Deployment, version: str | None = None) -> list[Finding]:
+    """What vLLM's own parser of a release would say of the commands.
+
+    Args:
+        deployment: What ``deploy`` made.
+        version: A release, ``latest`` or ``nightly``; None = the pinned one, or the newest.
+
+    Raises:
+        RecipesError: The version is none.
+    """
+    from recipes_core.vllm_cli import check
+
+    plugins = deployment.configuration.recipe.model.plugins
+    try:
+        return check(deployment, version or version_of(deployment), plugins=plugins)
+    except ValueError as error:
+        raise RecipesError(str(error)) from None
+
+
+def sizing_json(config: Configuration, deployment: Deployment) -> dict[str, Any] | None:
+    """The ``sizing`` object; None where nothing is known of the checkpoint."""
+    import recipes_core.sizing as room
+
+    adapter = getattr(room, "size_configuration", None)
+    if adapter is None:
+        return None
+    sized = adapter(config, deployment)
+    found: dict[str, Any] | None = sized.to_json() if sized is not None else None
+    return found
