@@ -102,7 +102,7 @@ def test_every_room_has_a_floor():
         ("IPython", {"explorer"}),
         ("pandas", {"frames"}),
         ("tornado", {"server"}),
-        ("jupyter_server", {"server"}),
+        ("jupyter_server", {"server", "explorer"}),
         ("mcp", {"mcp"}),
         ("threading", {"server", "cli", "mcp"}),
         ("socket", {"server", "cli"}),
