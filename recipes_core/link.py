@@ -6,17 +6,19 @@ from recipes_core.catalog.own_hardware import looks_own
 from recipes_core.configuration import (
     BASELINE,
     Configuration,
+    declared_frontend,
     default_mode,
     default_pool_mode,
     default_pool_nodes,
     default_preset,
+    usual_gpus,
 )
 from recipes_core.selection import Selection
 
 BESIDE = frozenset({"features", "fmode", "kv_offload", "gpus", "advanced"})
 """Axes that keep a default preset from applying."""
 READER_KEYS = (
-    "advanced", "gpus", "frontend", "install", "vllm", "max_model_len", "max_num_seqs",
+    "install", "vllm", "max_model_len", "max_num_seqs",
     "max_num_batched_tokens", "kv_cache_dtype", "gpu_memory_utilization", "served_name", "host",
     "port",
 )  # fmt: skip
@@ -37,10 +39,7 @@ def selection_of(config: Configuration, *, name_hardware: bool = False) -> Selec
         found["variant"] = config.variant_id
     _features(config, found)
     _around(config, found)
-    for key in READER_KEYS:
-        value = getattr(config.selection, key)
-        if value not in {None, ()} and not _refused(config, key):
-            found[key] = value
+    _reader(config, found)
     if config.task is not None and config.selection.task is not None:
         found["task"] = config.task.key or config.task.id
     _layout(config, found)
@@ -66,8 +65,19 @@ def _layout(config: Configuration, found: dict[str, object]) -> None:
         found["strategy"] = config.strategy_id
 
 
-def _refused(config: Configuration, key: str) -> bool:
-    return key in {"gpus", "advanced"} and any(a.axis == key for a in config.adjustments)
+def _reader(config: Configuration, found: dict[str, object]) -> None:
+    """The reader's own values, and GPUs, switches, and front end as far as they were had."""
+    refused = {adjustment.axis for adjustment in config.adjustments if adjustment.got is None}
+    for key in READER_KEYS:
+        value = getattr(config.selection, key)
+        if value is not None and key not in refused:
+            found[key] = value
+    if config.advanced:
+        found["advanced"] = config.advanced
+    if config.selection.frontend is not None and config.frontend != declared_frontend(config):
+        found["frontend"] = config.frontend
+    if config.selection.gpus is not None and config.profile.gpu_count != usual_gpus(config):
+        found["gpus"] = config.profile.gpu_count
 
 
 def _features(config: Configuration, found: dict[str, object]) -> None:

@@ -28,7 +28,7 @@ from recipes_core.configuration.defaults import (
     router_reason,
 )
 from recipes_core.configuration.features import EXCLUSIVE, apply_preset, choose_features
-from recipes_core.configuration.layout import choose_layout
+from recipes_core.configuration.layout import choose_layout, usual_gpus
 from recipes_core.configuration.model import Adjustment, Configuration, PoolChoice
 from recipes_core.configuration.place import (
     BASELINE,
@@ -61,6 +61,7 @@ __all__ = [
     "default_preset",
     "pool_override",
     "router_reason",
+    "usual_gpus",
     "with_changes",
 ]
 

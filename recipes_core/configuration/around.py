@@ -55,6 +55,9 @@ def choose_pools(asking: Asking, config: Configuration) -> None:
             if value is not None:
                 asking.adjust(axis, value, None, "only a PD cluster has pools and their router")
         return
+    if asked.port is not None:
+        reason = "each pool has its own port, and clients use the router's $ROUTER_PORT"
+        asking.adjust("port", asked.port, None, reason)
     _router(asking, config)
     nodes = {role: _pool_nodes(asking, config, role) for role in ("prefill", "decode")}
     if config.node.gpu_count == 1 and 0 in nodes.values():

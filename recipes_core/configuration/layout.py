@@ -109,10 +109,7 @@ def _gpus(
 ) -> HardwareProfile:
     node = config.node
     asked = asking.asked.gpus
-    declared = preset.gpus if preset else None
-    if kind == "single" and declared is None:
-        declared = pick(config.variant.gpus, config.hardware, node)
-    count = min(declared or node.gpu_count, node.gpu_count)
+    count = usual_gpus(config, preset)
     if asked is not None and kind != "single":
         asking.adjust("gpus", asked, None, "fewer GPUs are taken of one node only")
     elif asked is not None and asked > node.gpu_count:
@@ -135,6 +132,16 @@ def _enough_gpus(asking: Asking, config: Configuration, node: HardwareProfile, a
     reason = f"needs {needed:g} GB (declared), {asked}× {node.display_name} have {have:g} GB"
     asking.adjust("gpus", asked, enough, reason)
     return enough
+
+
+def usual_gpus(config: Configuration, preset: Preset | None = None) -> int:
+    """GPUs of a node that are used where none are asked: as many as suffice, else all."""
+    node, preset = config.node, preset or config.preset
+    declared = preset.gpus if preset else None
+    single = config.strategy is not None and config.strategy.deploy_type == "single_node"
+    if single and declared is None:
+        declared = pick(config.variant.gpus, config.hardware, node)
+    return min(declared or node.gpu_count, node.gpu_count)
 
 
 def part_of(node: HardwareProfile, count: int) -> HardwareProfile:

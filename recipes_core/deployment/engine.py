@@ -64,6 +64,8 @@ class Engine:
             if pool.shape == "dpa_tp":
                 args.remove(EXPERT_PARALLEL)
         for words, source in self.layers.after:
+            if self.port is not None and source.layer == "reader" and source.key == "port":
+                continue  # clients reach the router there, not the engine
             args.add(self._allowed(words, source), source)
         return args
 
