@@ -17,8 +17,8 @@ from recipes_core.deployment.model import (
     Process,
     ReaderValues,
     Step,
-    placeholders_in,
 )
+from recipes_core.deployment.names import placeholders_in
 from recipes_core.deployment.placeholders import fill, find_placeholders
 from recipes_core.deployment.pools import pool_processes
 from recipes_core.deployment.routers import dp_router
@@ -107,7 +107,7 @@ def _engines(config: Configuration) -> tuple[list[Process], list[Engine], list[F
         ]
     router = dp_router_of(config, engine.pool)
     if router is not None:
-        processes.append(dp_router(config, router, engine.pool.dp))
+        processes.append(dp_router(config, router, tuple(processes)))
     return processes, [engine], engine.findings
 
 

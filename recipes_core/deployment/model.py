@@ -7,7 +7,7 @@ the reader has to give.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from recipes_core.findings import Finding
 from recipes_core.flags import Flag, Provenance
 from recipes_core.topology import Pool
 
-PLACEHOLDER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 ENGINE_ROLES = frozenset({"serve", "head", "worker", "prefill", "decode", "instance"})
 
 
@@ -195,12 +194,3 @@ class Deployment:
             )
             or next(p for p in self.processes if p.is_engine)
         )
-
-
-def placeholders_in(words: Iterable[str]) -> dict[str, None]:
-    """Names of the ``$NAME`` in some words, in order."""
-    found: dict[str, None] = {}
-    for word in words:
-        if "$" in word:
-            found.update(dict.fromkeys(PLACEHOLDER.findall(word)))
-    return found

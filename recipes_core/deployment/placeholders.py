@@ -4,40 +4,8 @@ from __future__ import annotations
 
 import re
 
-from recipes_core.deployment.model import Deployment, Placeholder, placeholders_in
-
-HINTS = {
-    "HEAD_IP": "address of the head node, as the other nodes reach it",
-    "IFACE_NAME": "network interface between the nodes (ip -br addr)",
-    "IB_IF": "InfiniBand adapter (ibdev2netdev)",
-    "ROUTER_HOST": "address on which the router listens, such as 0.0.0.0",
-    "ROUTER_PORT": "port on which the router listens",
-    "PREFILL_DP_RPC_PORT": "free port on the first prefill node, for data-parallel coordination",
-    "DECODE_DP_RPC_PORT": "free port on the first decode node, for data-parallel coordination",
-    "MOONCAKE_MASTER_IP": "address of the node that runs the Mooncake master",
-    "MOONCAKE_CONFIG_PATH": "path of the Mooncake client's file, the same on each node",
-    "MOONCAKE_STORE_CONFIG_PATH": "path of the Mooncake store's file",
-    "MOONCAKE_DEVICE_NAME": "RDMA adapters of the engines' nodes, comma-separated (ibdev2netdev)",
-    "MOONCAKE_STORE_DEVICE_NAME": "RDMA adapters of the store's node (ibdev2netdev)",
-    "HF_CACHE": "folder of downloaded checkpoints",
-    "HF_TOKEN": "Hugging Face token",
-}
-_NUMBERED = (
-    (re.compile(r"PREFILL_NODE_(\d+)"), "address of prefill node {}"),
-    (re.compile(r"DECODE_NODE_(\d+)"), "address of decode node {}"),
-    (re.compile(r"VLLM_INSTANCE_(\d+)"), "address of instance {} (its first node)"),
-)
-
-
-def hint_of(name: str) -> str:
-    """What a placeholder stands for, in one line."""
-    if name in HINTS:
-        return HINTS[name]
-    for pattern, text in _NUMBERED:
-        match = pattern.fullmatch(name)
-        if match:
-            return text.format(match.group(1))
-    return f"value of {name}, set by the reader"
+from recipes_core.deployment.model import Deployment, Placeholder
+from recipes_core.deployment.names import hint_of, names_in_text, placeholders_in
 
 
 def find_placeholders(deployment: Deployment) -> list[Placeholder]:
@@ -49,10 +17,10 @@ def find_placeholders(deployment: Deployment) -> list[Placeholder]:
             if source.layer != "reader":
                 names |= placeholders_in(flag.tokens)
         if process.text is not None:
-            names |= placeholders_in([process.text])
+            names |= names_in_text([process.text])
         names |= placeholders_in(process.env.values())
     for file in deployment.files:
-        names |= placeholders_in([file.path, *map(str, file.content.values())])
+        names |= names_in_text([file.path, *map(str, file.content.values())])
     given = deployment.values.placeholders
     return [Placeholder(name, hint_of(name), given.get(name)) for name in names]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from recipes_core.catalog.documents import DpRouter, RouterSettings
 from recipes_core.configuration import Configuration
@@ -121,13 +121,27 @@ POOL_ROUTERS: dict[
 """A router is one function and one line here."""
 
 
-def dp_router(config: Configuration, router: DpRouter, size: int) -> Process:
-    """``vllm-router`` in front of one engine, across its data-parallel ranks."""
+HYBRID_LB = "--data-parallel-hybrid-lb"
+
+
+def dp_router(config: Configuration, router: DpRouter, engines: Sequence[Process]) -> Process:
+    """``vllm-router`` in front of one engine, across its data-parallel ranks.
+
+    Args:
+        config: The configuration.
+        router: Its ports and policy.
+        engines: The engine's process on each node, the head first.
+    """
     port = config.selection.port or router.port
+    urls, size = _dp_endpoints(router, engines)
+    own = config.preset.router if config.preset else None
+    policy = (own.policy if own else None) or router.policy
+    install = (own.install if own else None) or router.install
+    size = (own.intra_node_data_parallel_size if own else None) or size
     argv = [
         "vllm-router", "--host", "0.0.0.0", "--port", str(port),  # noqa: S104
-        "--policy", router.policy, "--intra-node-data-parallel-size", str(size),
-        "--worker-urls", f"http://localhost:{router.engine_port}",
+        "--policy", policy, "--intra-node-data-parallel-size", str(size),
+        "--worker-urls", *urls,
         "--worker-startup-timeout-secs", str(router.startup_timeout_s),
     ]  # fmt: skip
     owner = config.recipe.dp_router is not None
@@ -140,9 +154,28 @@ def dp_router(config: Configuration, router: DpRouter, size: int) -> Process:
         "Spreads requests over the engine's data-parallel ranks; its rank count has to be the"
         " engine's. The policy decides which rank a conversation returns to."
     )
-    process = _router(argv, 1, source, router.install, text, indent=2, port=port)
+    process = _router(argv, 1, source, install, text, indent=2, port=port)
     process.label = "vLLM Router"
     return process
+
+
+def _dp_endpoints(router: DpRouter, engines: Sequence[Process]) -> tuple[list[str], int]:
+    """The addresses that answer, and the data-parallel ranks behind each of them.
+
+    Under hybrid load balancing each node answers for its own ranks; without it the head answers
+    for all of them.
+    """
+    head = engines[0]
+    pool = head.layout
+    if pool is None:
+        raise ValueError("the engine has no layout")
+    port = head.port or router.engine_port
+    if len(engines) == 1:
+        return [f"http://localhost:{port}"], pool.dp
+    if not any(flag.name == HYBRID_LB and not flag.negated for flag, _ in head.flags):
+        return [f"http://$HEAD_IP:{port}"], pool.dp
+    names = ("HEAD_IP", *(f"WORKER_{engine.node}_IP" for engine in engines[1:]))
+    return [f"http://${name}:{port}" for name in names], pool.dp_local
 
 
 def store_router(config: Configuration, instances: int, port: int) -> Process:

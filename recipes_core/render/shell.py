@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from recipes_core.deployment.model import Deployment, File, Process, placeholders_in
+from recipes_core.deployment.model import Deployment, File, Process
+from recipes_core.deployment.names import (
+    BARE,
+    PLACEHOLDER,
+    known_hint,
+    names_in_text,
+    placeholders_in,
+)
 
-_BARE = re.compile(r"(?:[A-Za-z0-9_./=:@,+%-]|\$[A-Za-z_][A-Za-z0-9_]*)+")
 _STRICT = re.compile(r"[A-Za-z0-9_./=:@,+%-]+")
 
 
@@ -20,10 +26,26 @@ def quote(word: str, strict: bool = False) -> str:
     Args:
         word: Any text.
         strict: Quote ``$NAME`` too: a reader typed it, so it is no placeholder of ours.
+
+    Returns:
+        The word as it is, or quoted but for the placeholders of ours in it.
     """
-    if (_STRICT if strict else _BARE).fullmatch(word):
+    if (_STRICT if strict else BARE).fullmatch(word):
         return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
+    if strict or "$" not in word:
+        return _single(word) or "''"
+    parts = []
+    done = 0
+    for match in PLACEHOLDER.finditer(word):
+        if known_hint(match.group(1)):
+            parts += [_single(word[done : match.start()]), f'"{match.group()}"']
+            done = match.end()
+    return "".join([*parts, _single(word[done:])]) if parts else _single(word)
+
+
+def _single(text: str) -> str:
+    """Text in single quotes, in which a shell expands nothing; nothing of no text."""
+    return "'" + text.replace("'", "'\"'\"'") + "'" if text else ""
 
 
 def _join(lines: Iterable[str], indent: int) -> str:
@@ -146,18 +168,26 @@ def _heredoc_safe(body: str) -> str:
 
 def guarded_script(deployment: Deployment, process: Process) -> str:
     """A file to download: it stops at the first fault, and at a placeholder without a value."""
-    words = [*process.argv, *process.env.values(), process.text or ""]
     files = [file for file in deployment.files if process.name in file.used_by]
+    texts = [process.text or ""]
     for file in files:
-        words += [file.path, *map(str, file.content.values())]
+        texts += [file.path, *map(str, file.content.values())]
+    names = placeholders_in([*_expanded(process), *process.env.values()]) | names_in_text(texts)
     hints = {item.name: item.hint for item in deployment.placeholders}
     lines = ["#!/usr/bin/env bash", "set -euo pipefail"]
     if process.label:
         lines.append(f"# {process.label}".replace("\n", " "))
-    lines += [f': "${{{name}:?{_hint(hints.get(name, name))}}}"' for name in placeholders_in(words)]
+    lines += [f': "${{{name}:?{_hint(hints.get(name, name))}}}"' for name in names]
     lines += [heredoc(file) for file in files]
     lines.append(script(process))
     return "\n".join(lines) + "\n"
+
+
+def _expanded(process: Process) -> Iterator[str]:
+    """The words of a command in which a shell expands ``$NAME``: all but the reader's own."""
+    for line in process.lines():
+        if not line.reader:
+            yield from line.words
 
 
 def _hint(text: str) -> str:
