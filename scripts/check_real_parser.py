@@ -32,8 +32,6 @@ def explanation(verdict: dict, errors: list[Finding], command: Rendered) -> str 
     """Why the two may differ; None if no reason is known."""
     if not verdict["ok"] and not errors:
         text = verdict.get("error", "")
-        if "chat template" in text and "path-like" in text:
-            return "a chat template of vLLM's source tree: the parser looks for the file"
         if "parser" in text and any("parser-plugin" in word for word in command.argv):
             return "a parser that a plugin file adds"
         if command.plugins and "parser" in text:
@@ -45,7 +43,8 @@ def explanation(verdict: dict, errors: list[Finding], command: Rendered) -> str 
 
 def compare(version: str, commands: list[Rendered]) -> int:
     """Print a summary for one release; returns the number of unexplained disagreements."""
-    plain = [command for command in commands if "--omni" not in command.argv]
+    unique = {(c.argv, c.plugins): c for c in commands if "--omni" not in c.argv}
+    plain = list(unique.values())
     verdicts = real_verdicts(version, [filled(command.argv) for command in plain])
     counts: Counter[str] = Counter()
     unexplained = []
@@ -70,14 +69,16 @@ def compare(version: str, commands: list[Rendered]) -> int:
 
 def refused(version: str, commands: list[Rendered]) -> int:
     """Print the commands that the real parser refuses; returns how many."""
-    verdicts = real_verdicts(version, [filled(command.argv) for command in commands])
-    bad = 0
-    for command, verdict in zip(commands, verdicts, strict=True):
+    unique = list({(c.argv, c.plugins): c for c in commands}.values())
+    verdicts = real_verdicts(version, [filled(command.argv) for command in unique])
+    reasons: dict[str, list[str]] = {}
+    for command, verdict in zip(unique, verdicts, strict=True):
         if not verdict["ok"] and explanation(verdict, [], command) is None:
-            bad += 1
-            if bad <= 20:
-                print(f"  {command.label}: {verdict['error'][:300]}")
-    print(f"vLLM {version}: the real parser refuses {bad} of {len(commands)} distinct commands")
+            reasons.setdefault(verdict["error"][:200], []).append(command.label)
+    bad = sum(map(len, reasons.values()))
+    print(f"vLLM {version}: the real parser refuses {bad} of {len(unique)} that are due there")
+    for reason, labels in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(labels):6} {labels[0]}: {reason}")
     return bad
 
 

@@ -33,8 +33,13 @@ def distinct(commands: Iterable[Rendered]) -> list[Rendered]:
 
 
 def filled(argv: Iterable[str]) -> list[str]:
-    """The words with every ``$NAME`` replaced by 1, so that a real parser can read numbers."""
-    return [re.sub(r"\$\{?[A-Za-z_]\w*\}?", "1", word) for word in argv]
+    """The words as a real parser can read them on this machine.
+
+    Every ``$NAME`` becomes 1, for it may be a number, and a template file that is not here becomes
+    a template.
+    """
+    words = [re.sub(r"\$\{?[A-Za-z_]\w*\}?", "1", word) for word in argv]
+    return ["{{ messages }}" if word.endswith(".jinja") else word for word in words]
 
 
 def from_list(path: Path) -> Iterator[Rendered]:

@@ -49,3 +49,10 @@ FIELD_REQUIRES: dict[str, tuple[str, str]] = {
     "--kv-transfer-config": ("kv_connector", "kv_role"),
 }
 """A field of a JSON flag that is refused without another (``__post_init__`` of its class)."""
+
+FIELD_REPLACEMENTS: dict[tuple[str, str], str] = {
+    ("AttentionConfig", "use_fp4_indexer_cache"): (
+        "write indexer_kv_dtype mxfp4 for true, and nothing for false"
+    ),
+}
+"""Field of a JSON flag that is gone: what to do now (``vllm/config/attention.py``, 0.28)."""

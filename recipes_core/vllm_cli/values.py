@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from recipes_core.vllm_cli.hints import FIELD_REPLACEMENTS
 from recipes_core.vllm_cli.tables import FieldFact, FlagFact, Release, data, describe_spans
 from recipes_core.vllm_cli.words import Item, has_placeholder
 
@@ -293,6 +294,8 @@ def check_fields(
             spans = _field_spans(config, key)
             history = describe_spans(spans, release.index)
             hint = f" ({history})" if history else nearest(key, fields)
+            if spans and spans[0] < release.index and (config, key) in FIELD_REPLACEMENTS:
+                hint += f": {FIELD_REPLACEMENTS[config, key]}"
             text = f"is no field of {config} in vLLM {release.version}{hint}"
             yield Problem("error", "unknown-field", text, here)
             continue

@@ -173,6 +173,12 @@ def test_a_field_of_a_later_release_says_which() -> None:
     assert "it comes with 0.13.0" in finding.message
 
 
+def test_a_removed_field_says_what_to_write_now() -> None:
+    finding = only("--attention-config.use_fp4_indexer_cache=True", version="0.30.0")
+    assert "0.29.0 still had it" in finding.message
+    assert "indexer_kv_dtype mxfp4" in finding.message
+
+
 def test_connectors_inside_of_a_multi_connector_are_checked() -> None:
     value = {
         "kv_connector": "MultiConnector",
