@@ -6,7 +6,7 @@ import subprocess
 from collections import Counter
 
 from recipes_core.deployment import Deployment
-from recipes_core.deployment.model import placeholders_in
+from recipes_core.deployment.names import placeholders_in
 from recipes_core.flags import APPEND, parse_args
 from recipes_core.render.shell import command, docker_command, guarded_script, heredoc, script
 
