@@ -93,7 +93,7 @@ class Batch:
         sizing = None
         findings: Sequence[Any] = ()
         if self.sizing or self.checks:
-            from recipes_core.cli.beside import command_findings, sizing_json
+            from recipes_core.render.beside import command_findings, sizing_json
 
             sizing = sizing_json(config, deployment) if self.sizing else None
             findings = command_findings(deployment) if self.checks else ()

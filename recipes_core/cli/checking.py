@@ -67,13 +67,12 @@ def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
 
 
 def _at(deployment: Deployment, entry: RecipeEntry) -> Iterator[Finding]:
-    from recipes_core.cli.beside import command_findings, version_of
+    from recipes_core.render.beside import command_findings, version_of
     from recipes_core.vllm_cli import check_floor
 
     plugins = entry.recipe.model.plugins
     floor = deployment.min_vllm_version
-    # Plugins follow one release; a newer one is not theirs to run on.
-    newest = floor if plugins and floor else version_of(deployment)
+    newest = version_of(deployment)
     found = list(deployment.findings)
     found += [f for f in command_findings(deployment, newest) if f.severity != "info"]
     if floor is not None:

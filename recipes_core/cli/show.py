@@ -88,7 +88,7 @@ def _wants_checks(asked: Asked) -> bool:
 
 
 def _checks(deployment: Deployment) -> list[Finding]:
-    from recipes_core.cli.beside import command_findings
+    from recipes_core.render.beside import command_findings
 
     return command_findings(deployment)
 
@@ -127,9 +127,11 @@ def render(
 
         return to_markdown(config, deployment, base_url, findings=checks)
     if form == "html":
-        from recipes_core.render.html import page
+        from recipes_core.render.beside import sizing_json
+        from recipes_core.render.page import Addresses, to_html
 
-        return page(config, deployment, base_url, findings=checks)
+        places = Addresses(f"{base_url.rstrip('/')}/" if base_url else "/")
+        return to_html(config, deployment, sizing_json(config, deployment), checks, places)
     if form == "compose":
         from recipes_core.render.compose import to_compose
 
@@ -190,7 +192,7 @@ def script_text(deployment: Deployment) -> str:
 
 def json_text(config: Configuration, deployment: Deployment, checks: Iterable[Finding] = ()) -> str:
     """The JSON of a configuration on one line, the cache folder taken from the caller's home."""
-    from recipes_core.cli.beside import sizing_json
+    from recipes_core.render.beside import sizing_json
     from recipes_core.render.json import json_bytes
 
     with_home(deployment)
