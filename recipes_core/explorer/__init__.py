@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from recipes_core.catalog.loader import load_catalog
-from recipes_core.explorer.view import Explorer
+from recipes_core.explorer.launch import CATALOG_VARIABLE
 
-CATALOG_VARIABLE = "RECIPES_CATALOG"
-"""Folders of catalogs, separated as in ``PATH``; the word ``builtin`` stands for ours."""
+if TYPE_CHECKING:
+    from recipes_core.explorer.view import Explorer
 
 
 def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer:
@@ -17,12 +17,15 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer:
 
     Args:
         catalogs: Folders of catalogs, the later winning; none = those that ``RECIPES_CATALOG``
-            names, or our own.
+            names (separated as in ``PATH``; ``builtin`` stands for ours), or our own.
         query: What to open, such as ``model=org/repo&hardware=h200``; None = the query of the
             page's address, which voila passes on.
     """
+    from recipes_core.catalog.loader import load_catalog
+    from recipes_core.explorer.view import Explorer
+
     given = catalogs or tuple(filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)))
     return Explorer(load_catalog(*given, on_error="collect"), query)
 
 
-__all__ = ["CATALOG_VARIABLE", "Explorer", "explorer"]
+__all__ = ["CATALOG_VARIABLE", "explorer"]

@@ -70,7 +70,7 @@ class CommandCard(anywidget.AnyWidget):
 
     _esm = _read("command.js")
 
-    steps = traitlets.List().tag(sync=True)
+    steps: traitlets.List[Any] = traitlets.List().tag(sync=True)
     several = traitlets.Bool(False).tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
 
@@ -80,7 +80,7 @@ class PanelTabs(anywidget.AnyWidget):
 
     _esm = _read("tabs.js")
 
-    tabs = traitlets.List().tag(sync=True)
+    tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
     value = traitlets.Unicode("").tag(sync=True)
     label = traitlets.Unicode("Details").tag(sync=True)
 

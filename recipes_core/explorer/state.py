@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from traitlets import HasTraits, Int, Unicode
 
@@ -89,13 +89,24 @@ class ExplorerState(HasTraits):
         selection = Selection.from_query(rest)
         if unread:
             selection = selection.with_(unread=(*selection.unread, *unread))
-        if not model or not self._try(model, selection):
+        if not model:
+            self._open_without_model(selection)
+        elif not self._try(model, selection):
             problem = self.problem
             self.open_first()
             self.problem = problem
         for item in _compared(outer.get("compare", "")):
             self._add_compared(item)
         self.tab = outer.get("tab", "") if outer.get("tab", "").isidentifier() else ""
+
+    def _open_without_model(self, selection: Selection) -> None:
+        self.open_first()
+        if self.configuration is not None:
+            reason = "no model was named, so its other keys say nothing (model=org/repo)"
+            asked = selection.asked()
+            told = [Adjustment("", next(iter(asked)), None, reason)] if asked else []
+            told += [Adjustment(u.key, u.value, None, u.reason) for u in selection.unread]
+            self.notices = told
 
     def open_link(self, text: str) -> None:
         """Open a pasted link: ours, the peer's, a path ``/org/repo?…``, or a bare id.
@@ -364,7 +375,7 @@ def read_link(text: str) -> tuple[str, str]:
     if inner:
         return read_link(inner)
     if outer.get("model"):
-        return outer["model"], Selection.from_query(rest).to_query()
+        return outer["model"], urlencode(rest)
     path = parts.path.strip("/")
     for ending in (".md", ".json"):
         path = path.removesuffix(ending)
@@ -375,7 +386,7 @@ def read_link(text: str) -> tuple[str, str]:
         words = words[:place]
     if len(words) < 2 or not all(words[-2:]):
         raise RecipesError(f"no recipe in {text[:80]!r}: expected …/org/repo or ?model=org/repo")
-    return "/".join(words[-2:]), Selection.from_query(rest).to_query()
+    return "/".join(words[-2:]), urlencode(rest)
 
 
 def _outer(query: str) -> tuple[dict[str, str], list[tuple[str, str]], list[Any]]:

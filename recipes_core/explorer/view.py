@@ -146,7 +146,7 @@ class Explorer:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        display(self.root)
+        display(self.root)  # type: ignore[no-untyped-call]
 
 
 def _announcement(title: str, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from recipes_core.axes import MAX_NODES, Option
+from recipes_core.axes import MAX_NODES, Option, strategy_nodes
 from recipes_core.configuration import BASELINE, MAX_INSTANCES, Configuration
 from recipes_core.explorer.widgets import Dropdown, Kit, visible
 from recipes_core.options import options_of
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
 
 Pairs = list[tuple[str, Any]]
+Reader = Callable[[Configuration], tuple[Pairs, Any, str]]
+"""Options, the value, and the line beneath."""
 UNSET = "\0unset"
 OFF, ON = "\0off", "\0on"
 MAX_REASON = 90
@@ -49,7 +51,7 @@ class Axis:
         self,
         name: str,
         field: Dropdown,
-        read: Callable[[Configuration], tuple[Pairs, Any, str]],
+        read: Reader,
         ask: Callable[[Any], None],
     ) -> None:
         self.name, self.field, self.read, self.ask = name, field, read, ask
@@ -80,11 +82,9 @@ class AxesPanel:
             self._axis("strategy", "Strategy", _strategy, lambda v: ask(strategy=v)),
             self._axis("nodes", "Nodes", _nodes, lambda v: ask(nodes=v)),
             *(
-                self._axis(f"{role}_{what}", f"{role.capitalize()} {label}", reader(role),
-                           lambda v, key=f"{role}_{what}": ask(**{key: v}))
+                self._pool_axis(role, *row)
                 for role in ("prefill", "decode")
-                for what, label, reader in (
-                    ("nodes", "pool", _pool_nodes), ("mode", "layout", _pool_mode))
+                for row in (("nodes", "pool", _pool_nodes), ("mode", "layout", _pool_mode))
             ),
             self._axis("router", "Router", _router, lambda v: ask(router=v)),
         ]  # fmt: skip
@@ -114,7 +114,7 @@ class AxesPanel:
         self,
         name: str,
         label: str,
-        read: Callable[[Configuration], tuple[Pairs, Any, str]],
+        read: Reader,
         ask: Callable[[Any], None],
     ) -> Axis:
         field = self.kit.dropdown(label, f"rx-axis-{name}")
@@ -122,6 +122,14 @@ class AxesPanel:
         field.on_choice(ask, self.kit.on_error)
         self.axes.append(axis)
         return axis
+
+    def _pool_axis(self, role: str, what: str, label: str, reader: Callable[[str], Reader]) -> Axis:
+        key = f"{role}_{what}"
+
+        def ask(value: Any) -> None:
+            self.state.ask(**{key: value})
+
+        return self._axis(key, f"{role.capitalize()} {label}", reader(role), ask)
 
     def _feature(self, number: int) -> Axis:
         def read(config: Configuration) -> tuple[Pairs, Any, str]:
@@ -274,7 +282,18 @@ def _strategy(config: Configuration) -> tuple[Pairs, Any, str]:
     options = options_of(config)["strategy"]
     if not options or config.strategy is None:
         return [], None, ""
-    return pairs(options, label), config.strategy_id, config.strategy.description or ""
+    found: Pairs = []
+    for option in options:
+        if option.enabled:
+            found.append((label(option), option.id))
+        elif option.facts["supported"] and option.facts["reachable"]:
+            kind = strategy_nodes(config.rules.strategies[option.id])
+            nodes = max(2, option.facts["min_nodes"]) if kind == "multi" else 1
+            place = f"{nodes} nodes" if nodes > 1 else "1 node"
+            found.append((f"{label(option)} · sets {place}", option.id))
+        else:
+            found += pairs([option], label)
+    return found, config.strategy_id, config.strategy.description or ""
 
 
 def _nodes(config: Configuration) -> tuple[Pairs, Any, str]:
@@ -284,7 +303,7 @@ def _nodes(config: Configuration) -> tuple[Pairs, Any, str]:
     return pairs(options_of(config)["nodes"]), config.nodes, f"{gb(have)} in all"
 
 
-def _pool_nodes(role: str) -> Callable[[Configuration], tuple[Pairs, Any, str]]:
+def _pool_nodes(role: str) -> Reader:
     def read(config: Configuration) -> tuple[Pairs, Any, str]:
         if role not in config.pools:
             return [], None, ""
@@ -299,7 +318,7 @@ def _pool_nodes(role: str) -> Callable[[Configuration], tuple[Pairs, Any, str]]:
     return read
 
 
-def _pool_mode(role: str) -> Callable[[Configuration], tuple[Pairs, Any, str]]:
+def _pool_mode(role: str) -> Reader:
     def read(config: Configuration) -> tuple[Pairs, Any, str]:
         if role not in config.pools:
             return [], None, ""

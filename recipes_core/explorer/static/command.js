@@ -33,8 +33,9 @@ function block(item) {
     const row = make("span", changed.has(number) ? "rx-line rx-changed" : "rx-line");
     const why = item.why && item.why[number];
     if (why) row.dataset.why = why;
-    paint(line, row);
-    row.append("\n");
+    // An empty block has no height; the break in it is not copied twice.
+    if (line) paint(line, row);
+    else row.append(document.createElement("br"));
     pre.append(row);
   });
   return pre;

@@ -1,0 +1,162 @@
+"""Starts the dashboard under voila, or the notebooks in JupyterLab; no page loads this."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from recipes_core.errors import RecipesError
+
+CATALOG_VARIABLE = "RECIPES_CATALOG"
+TOKEN_VARIABLE = "RECIPES_TOKEN"  # noqa: S105 (a variable's name)
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+Handlers = Callable[[str], Sequence[Any]]
+
+
+def notebooks_dir() -> Path:
+    """The folder of our notebooks: inside the installed package, or in a checkout.
+
+    Raises:
+        RecipesError: Neither is there.
+    """
+    return _travelling("notebooks")
+
+
+def _travelling(name: str) -> Path:
+    package = Path(__file__).resolve().parent.parent
+    for path in (package / "_data" / name, package.parent / name):
+        if path.exists():
+            return path
+    raise RecipesError(f"{name} did not travel with this installation; install it again")
+
+
+def set_catalogs(catalogs: Sequence[str | Path]) -> None:
+    """Tell the kernels which catalogs to load; nothing given leaves the variable as it is."""
+    if catalogs:
+        words = [str(c) if str(c) == "builtin" else str(Path(c).resolve()) for c in catalogs]
+        os.environ[CATALOG_VARIABLE] = os.pathsep.join(words)
+
+
+def make_app(
+    *,
+    port: int = 8866,
+    host: str = "127.0.0.1",
+    browser: bool = False,
+    base_url: str = "/",
+    token: str | None = None,
+    handlers: Handlers | None = None,
+) -> Any:
+    """A voila application that shows the explorer at its root, not yet started.
+
+    Args:
+        port: Port to listen on; the next free one where it is taken.
+        host: Address to listen on.
+        browser: Open a browser.
+        base_url: Path below which everything is served.
+        token: What a visitor must know; None = nothing.
+        handlers: Makes further tornado handlers for a base URL, such as those of the HTTP server.
+    """
+    from jupyter_server.utils import url_path_join
+    from voila.app import Voila
+    from voila.tornado.handler import TornadoVoilaHandler
+    from voila.tornado.treehandler import TornadoVoilaTreeHandler
+
+    class Dashboard(Voila):  # type: ignore[misc]
+        """voila with the explorer in place of a list of files."""
+
+        def init_handlers(self) -> list[Any]:
+            found = [
+                rule
+                for rule in super().init_handlers()
+                if rule[1] is not TornadoVoilaTreeHandler and "/voila/api/contents" not in rule[0]
+            ]
+            front = {
+                "notebook_path": "explorer.ipynb",
+                "template_paths": self.template_paths,
+                "config": self.config,
+                "voila_configuration": self.voila_configuration,
+            }
+            found.append((url_path_join(self.server_url, r"/?"), TornadoVoilaHandler, front))
+            return [*(handlers(self.server_url) if handlers is not None else ()), *found]
+
+    app = Dashboard()
+    app.config_file_paths = [str(_travelling("voila.json").parent)]
+    app.root_dir = str(notebooks_dir())
+    app.port, app.ip, app.open_browser, app.base_url = port, host, browser, base_url
+    if token:
+        app.token = token
+    return app
+
+
+def dashboard(
+    *,
+    port: int = 8866,
+    host: str = "127.0.0.1",
+    browser: bool = True,
+    catalogs: Sequence[str | Path] = (),
+    base_url: str = "/",
+    token: str | None = None,
+    handlers: Handlers | None = None,
+) -> int:
+    """Serve the dashboard until it is interrupted.
+
+    Args:
+        port: Port to listen on.
+        host: Address to listen on.
+        browser: Open a browser.
+        catalogs: Catalogs to show, the later winning; none = ours, or ``RECIPES_CATALOG``.
+        base_url: Path below which everything is served.
+        token: What a visitor must know; None = what ``RECIPES_TOKEN`` holds, if anything.
+        handlers: Makes further tornado handlers, such as those of the HTTP server.
+
+    Returns:
+        The exit code.
+    """
+    set_catalogs(catalogs)
+    _check_catalogs()
+    token = token or os.environ.get(TOKEN_VARIABLE) or None
+    app = make_app(
+        port=port, host=host, browser=browser, base_url=base_url, token=token, handlers=handlers
+    )
+    if host not in LOOPBACK and token is None:
+        print(
+            f"Anyone who reaches {host}:{port} can open the dashboard; set {TOKEN_VARIABLE} to a"
+            " word that visitors must know.",
+            file=sys.stderr,
+        )
+    app.initialize([])
+    shown = "localhost" if host in LOOPBACK else host
+    print(f"Dashboard: http://{shown}:{port}{base_url}   (Ctrl+C stops it)", flush=True)
+    app.start()
+    return 0
+
+
+def _check_catalogs() -> None:
+    """Fail here, where a person reads it, and not in a kernel."""
+    from recipes_core.catalog.loader import load_catalog
+
+    words = os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)
+    load_catalog(*filter(None, words), on_error="collect")
+
+
+def lab(arguments: Sequence[str] = ()) -> int:
+    """Open the explorer's notebook in JupyterLab.
+
+    The notebooks of an installed package are copied to ``recipes-notebooks`` in the working
+    folder first, so that a reader can change them; those of a checkout are opened where they are.
+
+    Returns:
+        JupyterLab's exit code.
+    """
+    folder = notebooks_dir()
+    if folder.parent.name == "_data":
+        copy = Path.cwd() / "recipes-notebooks"
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        folder = copy
+    command = [sys.executable, "-m", "jupyterlab", str(folder / "explorer.ipynb"), *arguments]
+    return subprocess.run(command, check=False).returncode
