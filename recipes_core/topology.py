@@ -135,7 +135,9 @@ def _divided(config: Configuration, pool: Pool) -> Pool:
     if blocks is None or blocks % pool.tp == 0:
         return pool
     fitting = (
-        size for size in range(pool.tp, 0, -1) if blocks % size == 0 and size % pool.nodes == 0
+        size
+        for size in range(pool.tp, 0, -1)
+        if blocks % size == 0 and size % pool.nodes == 0 and pool.tp % size == 0
     )
     tp = next(fitting, pool.tp)
     return pool._replace(tp=tp, gpus_per_node=tp // pool.nodes)
@@ -177,10 +179,10 @@ def settle(config: Configuration, role: str, after: Iterable[ArgLayer]) -> Settl
     """
     pool = layout(config, role)
     kept: Request | None = None
-    findings = []
+    findings = _refused_size(config, pool)
     table = pool
     for request in requests(after):
-        changed = _granted(table, request)
+        changed = _granted(table, request, blocks_of(config, table.shape))
         if changed is not None:
             pool, kept = changed, request
         else:
@@ -192,9 +194,24 @@ def settle(config: Configuration, role: str, after: Iterable[ArgLayer]) -> Settl
     return Settled(pool, kept, findings)
 
 
-def _granted(pool: Pool, request: Request) -> Pool | None:
+def _refused_size(config: Configuration, pool: Pool) -> list[Finding]:
+    """Say that the whole nodes would need a TP by which the checkpoint does not divide."""
+    blocks = blocks_of(config, pool.shape)
+    whole = pool.nodes * config.profile.gpu_count
+    if blocks is None or pool.shape not in {"tp", "tep"} or blocks % whole == 0:
+        return []
+    if pool.nodes == 1 and pool.shape == "tp" and pool.role == "serve":
+        return []
+    message = (
+        f"TP {whole} is refused: the checkpoint's {blocks} blocks do not divide by it;"
+        f" TP {pool.tp} is the largest that does, on {pool.gpus_per_node} GPUs of each node"
+    )
+    return [Finding("warning", "tp-does-not-divide", message, TP, config.entry.source)]
+
+
+def _granted(pool: Pool, request: Request, blocks: int | None) -> Pool | None:
     size = request.value
-    if request.flag != TP or not size:
+    if request.flag != TP or not size or (blocks is not None and blocks % size):
         return None
     if pool.shape == "tp" and pool.nodes == 1 and size <= pool.gpus_per_node:
         return pool._replace(tp=size, gpus_per_node=size, tp_written=False)

@@ -8,7 +8,17 @@ from recipes_core.axes import ADVANCED
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.selection import Selection
 
-JUNK = ["", "nope", "h200 ", "H200", "../../etc/passwd", "$(touch pwned)", "<img src=x>", "a,b", "ü"]
+JUNK = [
+    "",
+    "nope",
+    "h200 ",
+    "H200",
+    "../../etc/passwd",
+    "$(touch pwned)",
+    "<img src=x>",
+    "a,b",
+    "ü",
+]
 
 
 def _maybe(values: list[object]) -> st.SearchStrategy[object]:

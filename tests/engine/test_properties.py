@@ -33,7 +33,9 @@ def upstream(shared: Path) -> Catalog:
 
 @RELAXED
 @given(data=st.data())
-def test_any_selection_gives_a_valid_layout_and_flags(upstream: Catalog, data: st.DataObject) -> None:
+def test_any_selection_gives_a_valid_layout_and_flags(
+    upstream: Catalog, data: st.DataObject
+) -> None:
     recipe, selection = data.draw(asked(upstream))
     config = configure(upstream, recipe, selection)
     deployment = deploy(config)
