@@ -1,4 +1,4 @@
-"""ENGINE section 3: the layers in their order. Each adds a flag of its own and rewrites a shared one."""
+"""ENGINE section 3: the layers in their order; each adds a flag, some rewrite a shared one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ENGINE section 1: a selection round-trips through its query string; nothing is lost in silence."""
+"""ENGINE section 1: a selection round-trips through its query; nothing is lost in silence."""
 
 from __future__ import annotations
 
