@@ -19,6 +19,7 @@ from recipes_core.configuration.around import (
 )
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.defaults import (
+    connector_names,
     declared_frontend,
     default_mode,
     default_pool_mode,
@@ -41,6 +42,7 @@ from recipes_core.configuration.rest import (
     check_memory,
     choose_advanced,
     choose_frontend,
+    choose_install,
     choose_task,
 )
 from recipes_core.selection import Selection
@@ -54,6 +56,7 @@ __all__ = [
     "Configuration",
     "PoolChoice",
     "configure",
+    "connector_names",
     "declared_frontend",
     "default_mode",
     "default_pool_mode",
@@ -121,6 +124,7 @@ def _resolve(asking: Asking) -> Configuration:
         choose_pools(asking, config)
     choose_advanced(asking, config)
     choose_frontend(asking, config)
+    choose_install(asking, config)
     check_memory(asking, config)
     return config
 

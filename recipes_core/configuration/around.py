@@ -58,7 +58,6 @@ def choose_pools(asking: Asking, config: Configuration) -> None:
     if asked.port is not None:
         reason = "each pool has its own port, and clients use the router's $ROUTER_PORT"
         asking.adjust("port", asked.port, None, reason)
-    _router(asking, config)
     nodes = {role: _pool_nodes(asking, config, role) for role in ("prefill", "decode")}
     if config.node.gpu_count == 1 and 0 in nodes.values():
         for role, count in nodes.items():
@@ -73,6 +72,7 @@ def choose_pools(asking: Asking, config: Configuration) -> None:
                 asking.adjust(f"{role}_nodes", 0, nodes[role], reason)
     for role, count in nodes.items():
         config.pools[role] = PoolChoice(count, _pool_mode(asking, config, role))
+    _router(asking, config)
 
 
 def _pool_nodes(asking: Asking, config: Configuration, role: str) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from recipes_core.axes import MAX_NODES, pick
+from recipes_core.catalog.documents import PoolOverride, StrategyOverride
 from recipes_core.configuration.model import Configuration
+from recipes_core.flags import parse_args
 
 
 def default_mode(config: Configuration, name: str, allowed: tuple[str, ...]) -> str:
@@ -80,8 +84,14 @@ def declared_frontend(config: Configuration) -> str | None:
     return recipe.model.default_frontend
 
 
+NO_DYNAMO = (
+    "Dynamo's workers are not `vllm serve`: they take no front-end flags, parse tool calls under"
+    " names of their own and pin a vLLM release, so no command here is known to work with it"
+)
+
+
 def router_reason(config: Configuration, name: str) -> str | None:
-    """Why a router cannot stand before these pools; None where it can."""
+    """Why a router cannot stand before the chosen pools; None where it can."""
     if name == "vllm":
         return None
     strategy = config.strategy
@@ -91,8 +101,62 @@ def router_reason(config: Configuration, name: str) -> str | None:
         return "the strategy names no such router"
     if override is not None and override.routers is not None and name not in override.routers:
         return "the recipe says that it does not work with it"
+    if name == "dynamo":
+        return NO_DYNAMO
     if config.kv_store is not None:
         return "with a KV store only vllm-router is known to work"
-    if name == "dynamo" and config.profile.brand != "NVIDIA":
-        return "Dynamo needs NVIDIA"
+    parallel = [role for role, pool in config.pools.items() if pool.mode == "dep"]
+    if parallel:
+        return f"it takes a worker for one engine, and {parallel[0]} runs data parallel"
+    for role in config.pools:
+        connector = pool_connector(config, role)
+        if connector != "NixlConnector":
+            return f"it pairs workers by NixlConnector, and {role} uses {connector or 'none'}"
     return None
+
+
+def pool_connector(config: Configuration, role: str) -> str | None:
+    """The class of a pool's KV connector, as the last of its layers declares it."""
+    override = config.recipe.strategy_overrides.get(config.strategy_id or "")
+    layers = (
+        config.recipe.model.base_args,
+        config.variant.extra_args,
+        *_pool_args(getattr(config.strategy, role, None), config.hardware),
+        *_pool_args(override, config.hardware),
+        *_pool_args(getattr(override, role, None), config.hardware),
+        config.preset.args if config.preset else (),
+        *_pool_args(config.preset.pools.get(role) if config.preset else None, config.hardware),  # type: ignore[call-overload]
+    )
+    flags = (flag for words in layers for flag in parse_args(words))
+    written = [flag.values for flag in flags if flag.name == "--kv-transfer-config"]
+    names = connector_names(written[-1][0]) if written and written[-1] else []
+    return names[0] if names else None
+
+
+def _pool_args(
+    part: PoolOverride | StrategyOverride | None, hardware: str
+) -> Iterator[tuple[str, ...]]:
+    if part is not None:
+        yield part.vllm_args
+        yield part.extra_args
+        exact = part.hardware_overrides.get(hardware)
+        if exact is not None:
+            yield exact.extra_args
+
+
+def connector_names(text: str) -> list[str]:
+    """Classes of a ``--kv-transfer-config``, the outermost first."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return []
+    parts = [document] if isinstance(document, dict) else []
+    names = []
+    for part in parts:
+        name = part.get("kv_connector")
+        if isinstance(name, str):
+            names.append(name)
+        extra = part.get("kv_connector_extra_config")
+        inner = extra.get("connectors") if isinstance(extra, dict) else None
+        parts += [one for one in inner if isinstance(one, dict)] if isinstance(inner, list) else []
+    return names

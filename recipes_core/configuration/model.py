@@ -44,6 +44,8 @@ class Configuration:
         profile: The node as it is used: its GPU count is what the commands use.
         node: The node as it is.
         pools: ``prefill`` and ``decode`` under a PD cluster, else empty.
+        install: ``pip``, ``docker`` or a CUDA release, where one was asked.
+        vllm: The release that install and image are pinned to, if any.
         features: What is on and adds something, in order.
         feature_modes: The active mode of each feature that has modes.
     """
@@ -73,6 +75,8 @@ class Configuration:
     frontend: str | None = None
     task: OmniTask | None = None
     advanced: tuple[str, ...] = ()
+    install: str | None = None
+    vllm: str | None = None
     adjustments: list[Adjustment] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recipes_core.axes import ADVANCED, task_key
+from recipes_core.axes import ADVANCED, release, task_key
 from recipes_core.catalog.documents import OmniTask
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.defaults import declared_frontend
@@ -10,6 +10,8 @@ from recipes_core.configuration.features import choose_features
 from recipes_core.configuration.model import Configuration
 from recipes_core.configuration.place import BASELINE
 from recipes_core.findings import Finding
+
+INSTALLS = ("pip", "docker", "cu130", "cu129")
 
 
 def choose_task(asking: Asking, config: Configuration) -> None:
@@ -51,6 +53,25 @@ def choose_advanced(asking: Asking, config: Configuration) -> None:
         else:
             asking.adjust("advanced", name, None, reason)
     config.advanced = tuple(on)
+
+
+def choose_install(asking: Asking, config: Configuration) -> None:
+    """Choose the install tab or CUDA release, and the vLLM release to pin."""
+    asked = asking.asked.install
+    if asked is not None:
+        name = asking.known("install", asked, INSTALLS, None)
+        if name is not None and name.startswith("cu") and config.profile.brand != "NVIDIA":
+            asking.adjust("install", name, None, f"{config.profile.brand} has no CUDA")
+            name = None
+        config.install = name
+    pin = asking.asked.vllm
+    if pin is None:
+        return
+    parsed = release(pin.removeprefix("v"))
+    if parsed is None:
+        asking.adjust("vllm", pin, None, "not a release such as 0.28.0")
+    else:
+        config.vllm = str(parsed)
 
 
 def choose_frontend(asking: Asking, config: Configuration) -> None:

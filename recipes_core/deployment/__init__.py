@@ -5,7 +5,7 @@ from __future__ import annotations
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.container import image_of, make_container
 from recipes_core.deployment.engine import Engine, dp_router_of, engine_process, make_engine
-from recipes_core.deployment.install import make_install, version_floor
+from recipes_core.deployment.install import below_floor, make_install, version_floor
 from recipes_core.deployment.kv_store import instance_processes, store_files, store_processes
 from recipes_core.deployment.model import (
     Container,
@@ -49,14 +49,14 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
     values = values or ReaderValues()
     processes, engines, findings = _engines(config)
     helpers = _companions(config)
-    routers = [process for process in processes if process.role == "router"]
-    running = [process for process in processes if process.role != "router"]
+    behind = [process for process in processes if not process.is_engine]
+    running = [process for process in processes if process.is_engine]
     ordered = [
         *store_processes(config),
         *(helper for helper in helpers if helper.start == "before"),
         *running,
         *(helper for helper in helpers if helper.start != "before"),
-        *routers,
+        *behind,
     ]
     image = image_of(config)
     docker = config.recipe.model.install.get("docker") is not False or config.rules.is_omni
@@ -66,7 +66,7 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
             process.argv[2] = values.model_path
         chosen = image if docker else (None, "the recipe has no container that holds all it needs")
         process.container = make_container(config, process, chosen, host=host, values=values)
-    steps = [Step(r.install, f"for {r.label}") for r in routers if r.install]
+    steps = [Step(r.install, f"for {r.label}") for r in behind if r.install]
     install = make_install(config, image[0], image[1], steps)
     deployment = Deployment(
         configuration=config,
@@ -76,7 +76,7 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
         min_vllm_version=version_floor(config),
         docker_image=image[0],
         files=store_files(config, running),
-        findings=[*config.findings, *findings, *_clashes(ordered)],
+        findings=[*config.findings, *findings, *_clashes(ordered), *below_floor(config)],
         values=values,
         layouts=[engine.pool for engine in engines],
     )

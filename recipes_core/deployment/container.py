@@ -62,7 +62,7 @@ def image_of(config: Configuration) -> tuple[str | None, str | None]:
     one of the kind of hardware.
     """
     profile, variant = config.profile, config.variant
-    cuda = config.selection.install if (config.selection.install or "").startswith("cu") else None
+    cuda = config.install if (config.install or "").startswith("cu") else None
     exact = variant.hardware_overrides.get(config.hardware)
     image = None
     if exact is not None and exact.docker_image is not None:
@@ -85,7 +85,7 @@ def image_of(config: Configuration) -> tuple[str | None, str | None]:
 
 
 def _pinned(image: str, config: Configuration) -> str:
-    version = config.selection.vllm
+    version = config.vllm
     if version is None or not image.startswith("vllm/vllm-openai"):
         return image
     name, _, tag = image.partition(":")

@@ -11,6 +11,7 @@ from recipes_core.catalog.documents import Dependency, InstallTab
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.container import kind_of, nightly
 from recipes_core.deployment.model import Install, Step
+from recipes_core.findings import Finding
 
 NEWEST_RELEASE = "0.33.0"
 """Newest vLLM release that the project has looked at."""
@@ -41,9 +42,19 @@ def version_floor(config: Configuration) -> str | None:
     return max(known)[1] if known else None
 
 
+def below_floor(config: Configuration) -> list[Finding]:
+    """Say that the release that was asked is older than the configuration needs."""
+    floor = version_floor(config)
+    asked, least = release(config.vllm or ""), release(floor or "")
+    if asked is None or least is None or asked >= least:
+        return []
+    message = f"vLLM {config.vllm} was asked, and this configuration needs {floor} or newer"
+    return [Finding("error", "below-floor", message, "vllm", config.entry.source)]
+
+
 def cuda_of(config: Configuration) -> str:
     """The CUDA release of wheels and images: asked, or what the recipe's image map has."""
-    asked = config.selection.install or ""
+    asked = config.install or ""
     if asked in DRIVERS:
         return asked
     image = config.variant.docker_image or config.recipe.model.docker_image
@@ -57,7 +68,7 @@ def cuda_of(config: Configuration) -> str:
 def _pip(config: Configuration) -> tuple[Step | None, str | None]:
     """The pip step of the kind of hardware, or why there is none."""
     kind = kind_of(config.profile)
-    pin = config.selection.vllm
+    pin = config.vllm
     package = f"vllm=={pin}" if pin else "vllm"
     early = nightly(config) and pin is None
     head = "uv venv\nsource .venv/bin/activate\n"
@@ -71,7 +82,7 @@ def _pip(config: Configuration) -> tuple[Step | None, str | None]:
                 "  --index-strategy unsafe-best-match"
             )
         else:
-            backend = cuda if config.selection.install in DRIVERS else "auto"
+            backend = cuda if config.install in DRIVERS else "auto"
             upgrade = "" if pin else "-U "
             command = f"{head}uv pip install {upgrade}{package} --torch-backend {backend}"
         return Step(command), None

@@ -42,8 +42,8 @@ def version_of(deployment: Deployment) -> str:
     Plugins follow one release, so a recipe that needs one is checked at its own floor.
     """
     config = deployment.configuration
-    if config.selection.vllm:
-        return config.selection.vllm
+    if config.vllm:
+        return config.vllm
     if config.recipe.model.plugins and deployment.min_vllm_version:
         return deployment.min_vllm_version
     return "nightly" if nightly(config) else "latest"

@@ -192,7 +192,7 @@ def _install(config: Configuration, deployment: Deployment) -> list[str]:
     blocks = ["## Install"]
     if deployment.min_vllm_version:
         blocks.append(f"Requires vLLM >= {inline(deployment.min_vllm_version)}.")
-    if nightly(config) and config.selection.vllm is None:
+    if nightly(config) and config.vllm is None:
         blocks.append("No release serves it yet: a nightly build of vLLM is needed.")
     hidden = config.recipe.model.install
     for tab, step in install.tabs.items():

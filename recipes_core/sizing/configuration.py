@@ -86,7 +86,7 @@ def checkpoint_of(
 
 def version_of(deployment: Deployment) -> str:
     """The release to size for: the pinned one, else the measured one or what the recipe needs."""
-    pinned = deployment.configuration.selection.vllm
+    pinned = deployment.configuration.vllm
     if pinned and _version(pinned) is not None:
         return pinned
     least = _version(deployment.min_vllm_version)

@@ -9,6 +9,7 @@ import pytest
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import Configuration, configure
+from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError, UnknownRecipeError
 
 Make = Callable[..., Catalog]
@@ -307,3 +308,26 @@ def test_the_front_end_goes_from_asked_to_python(one: Make) -> None:
     recipe = one(hardware_overrides={"amd": {"default_frontend": "rust"}})
     assert opened(recipe, "hardware=mi300x").frontend == "rust"
     assert opened(recipe).frontend is None
+
+
+# --- install
+
+
+def test_a_release_that_is_none_is_not_pinned(one: Make) -> None:
+    config = opened(one(), "vllm=newest&install=conda")
+    assert (config.vllm, config.install) == (None, None)
+    assert {axis for axis, _, _ in adjusted(config)} == {"vllm", "install"}
+
+
+def test_a_pin_reaches_install_and_image_and_the_floor_is_checked(one: Make) -> None:
+    deployment = deploy(opened(one(), "vllm=v0.19.0"))
+    step = deployment.install.tabs["pip"]
+    assert step is not None
+    assert "vllm==0.19.0" in step.command
+    assert deployment.docker_image == "vllm/vllm-openai:v0.19.0"
+    assert [f.code for f in deployment.findings] == ["below-floor"]
+
+
+def test_cuda_releases_are_for_nvidia(one: Make) -> None:
+    assert opened(one(), "install=cu129").install == "cu129"
+    assert adjusted(opened(one(), "install=cu129&hardware=mi300x")) == [("install", "cu129", None)]

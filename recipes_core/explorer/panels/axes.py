@@ -389,7 +389,7 @@ def _frontend(config: Configuration) -> tuple[Pairs, Any, str]:
 
 def _install(config: Configuration) -> tuple[Pairs, Any, str]:
     options: Pairs = [("as the recipe says", UNSET), ("pip", "pip"), ("Docker", "docker")]
-    asked = config.selection.install
+    asked = config.install
     if asked and asked not in INSTALLS:
         options.append((asked, asked))
     return options, asked or UNSET, ""
