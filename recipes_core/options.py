@@ -51,6 +51,7 @@ def options_key(config: Configuration) -> tuple[Any, ...]:
     return (
         "options", config.variant_id, config.hardware, config.profile.gpu_count, config.nodes,
         config.strategy_id, config.preset_id, config.kv_store is not None,
+        tuple(pool.mode for pool in config.pools.values()),
     )  # fmt: skip
 
 

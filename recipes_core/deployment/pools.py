@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from recipes_core.configuration import Configuration
+from recipes_core.configuration import Configuration, connector_names
 from recipes_core.deployment.engine import Engine, engine_process, make_engine
 from recipes_core.deployment.model import Process
-from recipes_core.deployment.routers import POOL_ROUTERS
+from recipes_core.deployment.routers import POOL_ROUTERS, Pools
 from recipes_core.findings import Finding
 
 
@@ -33,10 +33,19 @@ def pool_processes(config: Configuration) -> tuple[list[Process], list[Engine], 
             f"http://${role.upper()}_NODE_{node + 1}:{own[node].port}" for node in range(serving)
         ]
         local_sizes[role] = pool.dp_local if pool.shape == "dep" else 1
-    router, remarks = POOL_ROUTERS[config.router or "vllm"](config, endpoints, local_sizes)
+    kv = frozenset(name for process in processes for name in kv_connectors(process))
+    routers, remarks = POOL_ROUTERS[config.router or "vllm"](
+        config, Pools(endpoints, local_sizes, kv)
+    )
     findings += remarks
     findings += _port_clash(config, processes)
-    return [*processes, router], engines, findings
+    return [*processes, *routers], engines, findings
+
+
+def kv_connectors(process: Process) -> list[str]:
+    """Classes of a process's KV connector, and of those inside a multiple one."""
+    flag = next((flag for flag, _ in process.flags if flag.name == "--kv-transfer-config"), None)
+    return connector_names(flag.values[0]) if flag is not None and flag.values else []
 
 
 def _port_clash(config: Configuration, processes: list[Process]) -> list[Finding]:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from recipes_core.catalog.documents import DpRouter, RouterSettings
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Process
+from recipes_core.deployment.names import PLACEHOLDER
 from recipes_core.findings import Finding
 from recipes_core.flags import Flag, Provenance, parse_args
 
 INSTALL = "uv pip install vllm-router"
-Endpoints = dict[str, list[str]]
-"""Addresses of the processes that serve, by pool."""
+SMG_INSTALL = "uv pip install 'smg>=1.11.0'"
+SMG_POLICIES = {"consistent_hash": "consistent_hashing"}
+"""The gateway's word for a policy of vllm-router, where it is another one."""
+VLLM_ROUTER_KINDS = {"MooncakeConnector": "mooncake", "MoRIIOConnector": "moriio"}
+"""How vllm-router is told of a connector other than NIXL."""
+NIXL = "NixlConnector"
+KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
+
+
+class Pools(NamedTuple):
+    """What a router has to know of the pools behind it."""
+
+    endpoints: dict[str, list[str]]
+    """Addresses of the processes that serve, by pool."""
+    local_sizes: dict[str, int]
+    """Data-parallel ranks behind each address, by pool."""
+    kv: frozenset[str]
+    """Classes that carry the KV cache from pool to pool."""
 
 
 def _flags(words: Iterable[str], source: Provenance) -> list[tuple[Flag, Provenance]]:
@@ -45,22 +64,23 @@ def pool_settings(config: Configuration) -> RouterSettings:
     return RouterSettings.model_validate(merged)
 
 
-def vllm_pool_router(
-    config: Configuration, endpoints: Endpoints, local_sizes: dict[str, int]
-) -> tuple[Process, list[Finding]]:
+def vllm_pool_router(config: Configuration, pools: Pools) -> tuple[list[Process], list[Finding]]:
     """``vllm-router`` before a prefill and a decode pool."""
     settings = pool_settings(config)
     pinned = settings.intra_node_data_parallel_size
-    size = pinned or max(local_sizes.values())
+    size = pinned or max(pools.local_sizes.values())
     argv = ["vllm-router", "--policy", settings.policy or "round_robin", "--vllm-pd-disaggregation"]
     for role in ("prefill", "decode"):
-        for url in endpoints[role]:
+        for url in pools.endpoints[role]:
             argv += [f"--{role}", url]
     argv += ["--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT"]
     argv += ["--intra-node-data-parallel-size", str(size)]
+    kind = next((VLLM_ROUTER_KINDS[name] for name in VLLM_ROUTER_KINDS if name in pools.kv), None)
+    if kind is not None:
+        argv += ["--kv-connector", kind]
     findings = []
-    if pinned is None and len(set(local_sizes.values())) > 1:
-        shapes = ", ".join(f"{role} {count}" for role, count in local_sizes.items())
+    if pinned is None and len(set(pools.local_sizes.values())) > 1:
+        shapes = ", ".join(f"{role} {count}" for role, count in pools.local_sizes.items())
         message = (
             f"the router takes one data-parallel size a node, {size},"
             f" but the pools differ: {shapes}"
@@ -71,53 +91,55 @@ def vllm_pool_router(
         )  # fmt: skip
     source = Provenance("strategy", f"strategies/{config.strategy_id}.yaml", "router")
     text = "Sends each request to a prefill process and its answer's tokens to a decode process."
-    return _router(argv, 3, source, settings.install or INSTALL, text), findings
+    return [_router(argv, 3, source, settings.install or INSTALL, text)], findings
 
 
-def smg_pool_router(
-    config: Configuration, endpoints: Endpoints, local_sizes: dict[str, int]
-) -> tuple[Process, list[Finding]]:
-    """The Shepherd Model Gateway before a prefill and a decode pool."""
-    settings = pool_settings(config)
-    policy = settings.policy or "round_robin"
-    argv = ["smg", "launch", "--pd-disaggregation"]
-    for role in ("prefill", "decode"):
-        for url in endpoints[role]:
-            argv += [f"--{role}", url]
-    argv += ["--policy", policy, "--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT"]
-    source = Provenance("reader", "reader", "router=smg")
-    text = "A gateway in Rust that pairs prefill and decode workers."
-    process = _router(argv, 2, source._replace(layer="strategy"), "uv pip install smg", text)
-    findings = []
-    if max(local_sizes.values()) > 1:
-        message = "smg addresses a node's data-parallel ranks as one worker"
-        findings.append(Finding("info", "router-ranks", message, "router", "reader"))
-    return process, findings
+def smg_pool_router(config: Configuration, pools: Pools) -> tuple[list[Process], list[Finding]]:
+    """The Shepherd Model Gateway before pools, and the step that makes the workers known to it.
 
-
-def dynamo_pool_router(
-    config: Configuration, endpoints: Endpoints, _: dict[str, int]
-) -> tuple[Process, list[Finding]]:
-    """Dynamo's front end, to which the pools' workers register by themselves."""
-    argv = ["python3", "-m", "dynamo.frontend", "--router-mode", "kv"]
-    argv += ["--http-host", "$ROUTER_HOST", "--http-port", "$ROUTER_PORT"]
+    Workers that are named on its command line have no connector there, and then it hands no KV
+    cache on: the connector and the role come with the registration.
+    """
+    policy = pool_settings(config).policy or "round_robin"
+    argv = ["smg", "launch", "--pd-disaggregation", "--policy", SMG_POLICIES.get(policy, policy)]
+    argv += ["--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT"]
     source = Provenance("strategy", f"strategies/{config.strategy_id}.yaml", "routers")
-    text = (
-        "Workers find it through the discovery service that Dynamo is set up with, so it takes"
-        " no addresses."
-    )
-    process = _router(argv, 3, source, "uv pip install 'ai-dynamo[vllm]'", text)
-    message = (
-        "Dynamo's workers are started by `python3 -m dynamo.vllm` with the arguments of each pool"
-        f" in place of `vllm serve` ({sum(len(urls) for urls in endpoints.values())} of them)"
-    )
-    return process, [Finding("info", "dynamo-workers", message, "router", "reader")]
+    text = "A gateway in Rust that pairs prefill and decode workers. It starts without any."
+    return [_router(argv, 3, source, SMG_INSTALL, text), _registration(pools)], []
 
 
-POOL_ROUTERS: dict[
-    str,
-    Callable[[Configuration, Endpoints, dict[str, int]], tuple[Process, list[Finding]]],
-] = {"vllm": vllm_pool_router, "smg": smg_pool_router, "dynamo": dynamo_pool_router}
+def _registration(pools: Pools) -> Process:
+    base = '"http://$ROUTER_HOST:$ROUTER_PORT'
+    blocks = [f'until curl -fsS -o /dev/null {base}/health"; do sleep 2; done']
+    for role in ("prefill", "decode"):
+        for url in pools.endpoints[role]:
+            body = json.dumps(
+                {
+                    "url": url,
+                    "worker_type": role,
+                    "runtime_type": "vllm",
+                    "kv_connector": NIXL,
+                    "kv_role": KV_ROLES[role],
+                }
+            )
+            body = PLACEHOLDER.sub(lambda name: f"'\"{name.group()}\"'", body)
+            blocks.append(
+                f"curl -fsS {base}/workers\" \\\n  -H 'Content-Type: application/json' \\\n"
+                f"  -d '{body}'"
+            )
+    blocks.append(f'until curl -fsS {base}/readiness"; do sleep 5; done')
+    command = "\n".join(blocks)
+    return Process(
+        name="register", role="companion", argv=["bash", "-c", command], text=command,
+        start="after", label="Register the workers",
+        description="Once, on the router's machine, when the engines serve. Waits for the router.",
+    )  # fmt: skip
+
+
+POOL_ROUTERS: dict[str, Callable[[Configuration, Pools], tuple[list[Process], list[Finding]]]] = {
+    "vllm": vllm_pool_router,
+    "smg": smg_pool_router,
+}
 """A router is one function and one line here."""
 
 
