@@ -70,6 +70,7 @@ class EngineArguments:
         moe_backend: ``--moe-backend``.
         attention_backend: ``--attention-backend``.
         load_format: ``--load-format``.
+        kv_connector: A KV transfer connector is attached.
         env: Environment of the engine.
         notes: Values that could not be used.
     """
@@ -121,6 +122,7 @@ class EngineArguments:
     moe_backend: str = "auto"
     attention_backend: str | None = None
     load_format: str | None = None
+    kv_connector: bool = False
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     notes: tuple[str, ...] = ()
 
@@ -293,9 +295,9 @@ def _read(words: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> EngineArg
     offload = flags.number("--cpu-offload-gb", 0, 1 << 20) or 0.0
     kv_offload = flags.number("--kv-offloading-size", 0, 1 << 20) or 0.0
     eplb = flags.mapping("--eplb-config")
-    redundant = flags.whole("--num-redundant-experts", 0) or int(
-        eplb.get("num_redundant_experts", 0) or 0
-    )
+    redundant = flags.whole("--num-redundant-experts", 0)
+    if redundant is None:
+        redundant = _count(eplb, "num_redundant_experts", "--eplb-config")
     values: dict[str, Any] = {
         "model": flags.text("--model") or model,
         "tp": flags.whole("--tensor-parallel-size") or 1,
@@ -334,7 +336,7 @@ def _read(words: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> EngineArg
         "loras": (flags.whole("--max-loras") or 1) if lora else 0,
         "lora_rank": flags.whole("--max-lora-rank") or 16,
         "spec_method": _spec_method(spec),
-        "spec_tokens": int(spec.get("num_speculative_tokens") or 0) if spec else 0,
+        "spec_tokens": _count(spec, "num_speculative_tokens", "--speculative-config"),
         "spec_model": str(spec["model"]) if spec.get("model") else None,
         "hf_overrides": json.dumps(overrides, sort_keys=True) if overrides else None,
         "redundant_experts": redundant,
@@ -345,9 +347,20 @@ def _read(words: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> EngineArg
         "moe_backend": flags.text("--moe-backend") or "auto",
         "attention_backend": flags.text("--attention-backend"),
         "load_format": flags.text("--load-format"),
+        "kv_connector": bool(flags.mapping("--kv-transfer-config")),
         "env": dict(env),
     }
     return EngineArguments(**values, notes=tuple(flags.notes))
+
+
+def _count(mapping: Mapping[str, Any], key: str, flag: str) -> int:
+    """A count inside a JSON flag, 0 where it is absent."""
+    value = mapping.get(key)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 4096:
+        raise ConfigError(flag, key, f"is {value!r}; allowed: 0 to 4096")
+    return value
 
 
 def _switched(flags: _Flags, name: str, opposite: str) -> bool | None:

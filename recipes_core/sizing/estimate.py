@@ -289,6 +289,8 @@ def _assumptions(settings: Settings, non_torch_origin: str) -> list[str]:
         found.append("Whisper is read from source alone; no run of it was measured.")
     if settings.load.draft_layers:
         found.append("MTP layers are counted from the config; no run with them was measured.")
+    if args.kv_connector:
+        found.append("Buffers of the KV connector are not counted.")
     if args.kv_offload:
         found.append(f"{args.kv_offload:,} bytes of host memory are asked for offloaded KV cache.")
     return found

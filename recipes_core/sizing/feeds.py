@@ -113,6 +113,8 @@ def _dense(source: Source, layer: int) -> Mlp:
         "block_ff_dim",
         "n_inner",
     )
+    if text.get(*names) is None:
+        text.require("intermediate_size")
     inner = text.whole(*names)
     if source.model_type == "lfm2" and text.flag("block_auto_adjust_ff_dim", default=True):
         scaled = 2 * inner / 3 * text.number("block_ffn_dim_multiplier", default=1.0)

@@ -1,0 +1,172 @@
+"""`recipes size` as a person or a script uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recipes_core.sizing.command import run
+from tests.sizing.rows import config_path
+from tests.sizing.test_configs import LLAMA
+from tests.sizing.test_engine_log import PROFILE
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA))
+    return str(path)
+
+
+def output(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = run(words)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_json_of_a_config_is_the_sizing_object(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (config, "--json", "--vllm", "0.19.0", "--gpu-bytes", "85029615042")
+    more = ("--gpu-memory-utilization", "0.95", "--max-model-len", "8192")
+    code, out, err = output(capsys, *words, *more)
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["vllm"] == "0.19.0"
+    assert found["basis"] == "computed"
+    assert found["gpu_total_bytes"] == 85_029_615_042
+    assert found["kv_bytes_per_token"] == 131_072
+    assert found["max_model_len"] == 8192
+    assert found["fits"] is True
+
+
+def test_measured_budget(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = (config, "--json", "--hardware", "h100", "--max-model-len", "8192")
+    _, out, _ = output(capsys, *words, "--available-kv-bytes", str(8192 * 131_072))
+    found = json.loads(out)
+    assert found["basis"] == "measured"
+    assert found["kv_tokens"] == 8192
+    assert found["max_concurrency"] == 1.0
+    assert found["fits"] is True
+    _, out, _ = output(capsys, *words, "--available-kv-bytes", str(8192 * 131_072 - 1))
+    found = json.loads(out)
+    assert found["fits"] is False
+    assert found["shortfall_bytes"] == 1
+
+
+def test_recipe_is_sized_by_its_own_command(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = output(
+        capsys, "meta-llama/Llama-3.1-8B-Instruct", "--json", "--hardware", "h200"
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert found["gpu_total_bytes"] == 150_109_880_320
+    assert found["engine"]["tensor_parallel_size"] >= 1
+    _, out, _ = output(
+        capsys, "meta-llama/Llama-3.1-8B-Instruct", "--json", "--hardware", "h200", "-tp", "2"
+    )
+    assert json.loads(out)["engine"]["tensor_parallel_size"] == 2
+
+
+def test_declared_checkpoint_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = output(capsys, "baidu/ERNIE-5.5-Flash", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["basis"] == "declared"
+    assert found["kv_tokens"] is None
+    assert any("declared" in a for a in found["assumptions"])
+
+
+def test_table_has_units_bands_and_the_log(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = output(capsys, config, "--hardware", "h200", "--users", "4", "--length", "4096")
+    assert code == 0
+    for text in ("GiB", "lowest", "highest", "Available KV cache memory", "longest context for 4"):
+        assert text in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        ((), 2, "name a recipe"),
+        (("x.json", "--hardware", "h2000"), 1, "cannot be read"),
+        (("nobody/nothing",), 1, "no recipe 'nobody/nothing'"),
+        (("--json", "--table", "x"), 2, "not allowed with"),
+        (("x.json", "--gpu-bytes", "80"), 2, "bytes of a whole GPU"),
+        (("x.json", "--users", "0"), 2, "at least 1"),
+    ],
+)
+def test_wrong_use(
+    words: tuple[str, ...], code: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, out, err = output(capsys, *words)
+    assert (found, out) == (code, "")
+    assert text in err
+
+
+def test_unknown_hardware_names_the_nearest(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = output(capsys, config, "--hardware", "h20000")
+    assert code == 2
+    assert "did you mean h200?" in err
+
+
+def test_refused_flag_is_an_error(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = output(capsys, config, "--hardware", "h100", "--tensor-parallel-size", "many")
+    assert code == 1
+    assert "--tensor-parallel-size" in err
+    code, _, err = output(capsys, config, "--hardware", "h100", "--kv-cache-dtype", "fp9")
+    assert code == 1
+    assert "allowed: auto" in err
+
+
+def test_log_beside_a_config(
+    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "start.log"
+    log.write_text(PROFILE)
+    code, out, _ = output(capsys, config, "--log", str(log), "--vllm", "0.19.0", "--json")
+    found = json.loads(out)
+    assert code == 0
+    verdicts = {d["name"]: d["verdict"] for d in found["differences"]}
+    assert verdicts["weights"] == "equal"
+    assert verdicts["kv_tokens at the logged bytes"] == "equal"
+    assert found["sizing"]["gpu_memory_utilization"] == 0.95
+    assert found["sizing"]["max_model_len"] == 8192
+    code, out, _ = output(capsys, config, "--log", str(log), "--vllm", "0.19.0")
+    assert "logged" in out
+
+
+def test_log_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "start.log"
+    log.write_text(PROFILE)
+    code, out, err = output(capsys, "--log", str(log))
+    assert code == 0
+    assert "476016" in out
+    assert "no config of this model" in err
+
+
+def test_log_without_a_start_up_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "start.log"
+    log.write_text("nothing here")
+    code, _, err = output(capsys, "--log", str(log))
+    assert code == 1
+    assert "no line of a vLLM start-up" in err
+
+
+def test_every_shared_config_has_a_table(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for model in ("openai/gpt-oss-120b", "nvidia/Qwen3.6-27B-NVFP4", "moonshotai/Kimi-K3"):
+        code, out, _ = output(capsys, str(config_path(shared, model)), "--hardware", "b200")
+        assert code == 0
+        assert "KV cache" in out
+
+
+def test_hostile_text_reaches_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "model_type": "\x1b[2Jevil"}))
+    _, out, err = output(capsys, str(path), "--hardware", "h100")
+    assert "\x1b" not in out + err
