@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
+
+_PART = re.compile(r"(?!\.+$)[^\\/?#%:*\"<>|\x00-\x20\x7f]{1,200}")
 
 
 class Page(NamedTuple):
@@ -48,8 +51,4 @@ def is_address(recipe_id: str) -> bool:
 
 def is_path_part(part: str) -> bool:
     """Whether a word can name one file or folder, on any file system and in any address."""
-    return (
-        0 < len(part) <= 200
-        and part.strip(".") != ""
-        and not any(char in '\\/?#%:*"<>|' or ord(char) < 33 or ord(char) == 127 for char in part)
-    )
+    return _PART.fullmatch(part) is not None

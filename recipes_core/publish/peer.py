@@ -7,13 +7,14 @@ lists the names; ``docker_command`` has them as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from recipes_core.catalog.pages import Page
 from recipes_core.configuration import Configuration
-from recipes_core.deployment.model import Deployment, Process
-from recipes_core.render.json import SCHEMA_VERSION, install_json, is_verified
+from recipes_core.deployment.model import Deployment, Install, Process
+from recipes_core.flags import last_value
+from recipes_core.render.json import SCHEMA_VERSION, is_verified
 from recipes_core.render.shell import command, docker_argv, docker_command
 
 DROPPED = frozenset(
@@ -23,25 +24,49 @@ DROPPED = frozenset(
 """Keys of a recipe that its page does not repeat, or has elsewhere."""
 
 
-def _process(process: Process, values: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
+class Texts(NamedTuple):
+    """An engine's command in its forms."""
+
+    command: str
+    docker_command: str | None
+    docker_argv: list[str] | None
+    docker_needs: list[str]
+
+
+class Rendered:
+    """A deployment with the text of each process, made once for JSON and page alike."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.config = deployment.configuration
+        values = deployment.values.placeholders
+        self.texts = [
+            Texts(command(process), docker_command(process), *docker_argv(process, values))
+            for process in deployment.processes
+        ]
+        self.engines = [
+            (process, texts)
+            for process, texts in zip(deployment.processes, self.texts, strict=True)
+            if process.is_engine
+        ]
+
+
+def _process(process: Process, texts: Texts, prefix: str = "") -> dict[str, Any]:
     """The four forms of an engine's command under names with a prefix."""
-    vector, needs = docker_argv(process, values)
     found: dict[str, Any] = {
-        f"{prefix}command": command(process),
+        f"{prefix}command": texts.command,
         f"{prefix}argv": process.argv,
-        f"{prefix}docker_command": docker_command(process),
-        f"{prefix}docker_argv": vector,
+        f"{prefix}docker_command": texts.docker_command,
+        f"{prefix}docker_argv": texts.docker_argv,
     }
-    if needs:
-        found[f"{prefix}docker_needs"] = needs
+    if texts.docker_needs:
+        found[f"{prefix}docker_needs"] = texts.docker_needs
     return found
 
 
-def _followers(
-    processes: Iterable[Process], values: Mapping[str, str], prefix: str
-) -> dict[str, Any]:
+def _followers(engines: list[tuple[Process, Texts]], prefix: str) -> dict[str, Any]:
     """The first follower under single names, and every follower under plural ones."""
-    each = [_process(process, values) for process in processes]
+    each = [_process(process, texts) for process, texts in engines]
     if not each:
         return {}
     found: dict[str, Any] = {}
@@ -51,10 +76,9 @@ def _followers(
     return found
 
 
-def rendering(deployment: Deployment) -> dict[str, Any]:
+def rendering(made: Rendered) -> dict[str, Any]:
     """One configuration as the peer's clients read it."""
-    config = deployment.configuration
-    engines = [process for process in deployment.processes if process.is_engine]
+    config, deployment = made.config, made.deployment
     store = deployment.type == "kv_store_lb"
     found: dict[str, Any] = {
         "hardware": config.hardware,
@@ -62,10 +86,10 @@ def rendering(deployment: Deployment) -> dict[str, Any]:
         "variant": config.variant_id,
         "node_count": _nodes(config),
         "deploy_type": deployment.type,
-        "env": engines[0].env,
+        "env": made.engines[0][0].env,
         "docker_image": deployment.docker_image,
     }
-    found |= _SHAPES[deployment.type](deployment, engines)
+    found |= _SHAPES[deployment.type](made)
     found["schema_version"] = SCHEMA_VERSION
     found["model_id"] = config.model_id
     found["status"] = "verified" if is_verified(config) else "generated"
@@ -75,6 +99,8 @@ def rendering(deployment: Deployment) -> dict[str, Any]:
         found["feature_modes"] = config.feature_modes
     if config.preset_id is not None:
         found["preset"] = config.preset_id
+    if config.task is not None:
+        found["task"] = config.task.key or config.task.id
     found["placeholders"] = [
         {"name": item.name, "hint": item.hint}
         for item in deployment.placeholders
@@ -90,35 +116,40 @@ def _nodes(config: Configuration) -> int:
     return sum(pool.nodes for pool in config.pools.values()) or 1
 
 
-def _single_node(deployment: Deployment, engines: list[Process]) -> dict[str, Any]:
-    found = _process(engines[0], deployment.values.placeholders)
+def _single_node(made: Rendered) -> dict[str, Any]:
+    return _process(*made.engines[0]) | _companions(made)
+
+
+def _companions(made: Rendered) -> dict[str, Any]:
     companions = [
         {
             "feature": process.feature or process.name,
             "label": process.label,
             "description": process.description,
-            "command": command(process),
+            "command": texts.command,
             "start": process.start,
             "install": process.install,
         }
-        for process in deployment.role("companion", "router")
+        for process, texts in zip(made.deployment.processes, made.texts, strict=True)
+        if process.role in {"companion", "router"}
     ]
-    return found | ({"companions": companions} if companions else {})
+    return {"companions": companions} if companions else {}
 
 
-def _multi_node(deployment: Deployment, engines: list[Process]) -> dict[str, Any]:
-    values = deployment.values.placeholders
-    found = _process(engines[0], values, "head_") | _followers(engines[1:], values, "worker_")
-    beside = _single_node(deployment, engines).get("companions")
-    return found | ({"companions": beside} if beside else {})
+def _multi_node(made: Rendered) -> dict[str, Any]:
+    head = _process(*made.engines[0], "head_")
+    return head | _followers(made.engines[1:], "worker_") | _companions(made)
 
 
-def _pools(deployment: Deployment, engines: list[Process]) -> dict[str, Any]:
-    config, values = deployment.configuration, deployment.values.placeholders
+def _pools(made: Rendered) -> dict[str, Any]:
+    config, deployment = made.config, made.deployment
     found: dict[str, Any] = {}
     for pool, (role, choice) in zip(deployment.layouts, config.pools.items(), strict=True):
-        nodes = [process for process in engines if process.pool == role]
-        each = [_process(process, values) | {"env": process.env} for process in nodes]
+        each = [
+            _process(process, texts) | {"env": process.env}
+            for process, texts in made.engines
+            if process.pool == role
+        ]
         found[role] = each[0] | {
             "nodes": choice.nodes,
             "parallelism": choice.mode,
@@ -132,32 +163,29 @@ def _pools(deployment: Deployment, engines: list[Process]) -> dict[str, Any]:
     found |= _stores(deployment)
     router = deployment.role("router")[0]
     found["router"] = _beside(router)
-    words = router.argv
-    policy = words[words.index("--policy") + 1] if "--policy" in words else None
-    found["router_config"] = {"policy": policy}
+    found["router_config"] = {"policy": last_value(router.argv, "--policy")}
     return found
 
 
-def _store(deployment: Deployment, engines: list[Process]) -> dict[str, Any]:
-    config, values = deployment.configuration, deployment.values.placeholders
+def _store(made: Rendered) -> dict[str, Any]:
+    config, deployment = made.config, made.deployment
     store = config.kv_store
-    first = [process for process in engines if process.instance == 0]
+    first = [engine for engine in made.engines if engine[0].instance == 0]
     routers = deployment.role("router")
+    package = store.vllm.install.get(config.profile.brand.lower()) if store is not None else None
     found: dict[str, Any] = {
         "serving_strategy": config.strategy_id,
         "kv_min_vllm_version": store.min_vllm_version if store else None,
         "instances": config.kv_instances,
-        **_process(first[0], values, "vllm_"),
-        **_followers(first[1:], values, "vllm_worker_"),
-        "vllm_install": (
-            store.vllm.install.get(config.profile.brand.lower()) if store is not None else None
-        ),
+        **_process(*first[0], "vllm_"),
+        **_followers(first[1:], "vllm_worker_"),
+        "vllm_install": package,
         **_stores(deployment),
         "router": _beside(routers[0]) if routers else None,
     }
-    others = [process for process in engines if process.instance]
-    if others and any(process.argv != first[process.node].argv for process in others):
-        found["instance_argvs"] = [process.argv for process in engines]
+    others = [process for process, _ in made.engines if process.instance]
+    if any(process.argv != first[process.node][0].argv for process in others):
+        found["instance_argvs"] = [process.argv for process, _ in made.engines]
     return found
 
 
@@ -189,7 +217,7 @@ def _beside(process: Process) -> dict[str, Any]:
     }
 
 
-_SHAPES = {
+_SHAPES: dict[str, Callable[[Rendered], dict[str, Any]]] = {
     "single_node": _single_node,
     "multi_node": _multi_node,
     "pd_cluster": _pools,
@@ -199,54 +227,63 @@ _SHAPES = {
 
 
 def recipe_page(
-    page: Page,
-    deployment: Deployment,
-    recommended: dict[str, Any] | None,
-    own_ids: Mapping[str, str],
+    page: Page, install: Install, recommended: dict[str, Any] | None, siblings: Iterable[Page]
 ) -> dict[str, Any]:
     """The JSON of ``/<org>/<repo>.json``.
 
     Args:
         page: The id and the variant that it opens.
-        deployment: The recommended one on the default hardware; its install steps are shown.
+        install: The install steps of the recommended configuration.
         recommended: ``recommended_command``, or None for an omni recipe.
-        own_ids: Variants that have a page of their own, with the page's id.
+        siblings: All pages of the recipe.
     """
     recipe = page.entry.recipe
-    plain = recipe.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    plain = recipe.model_dump(mode="json", exclude_unset=True)
     meta = plain["meta"]
     if page.derived:
         meta |= {"derived_from": page.entry.id, "variant": page.variant}
     found: dict[str, Any] = {"hf_id": page.id, "meta": meta}
     if recommended is not None:
         found["recommended_command"] = recommended
-    found["model"] = plain["model"] | {"install": install_json(deployment.install)}
+    found["model"] = plain["model"] | {"install": _install(install)}
     found["features"] = plain.get("features", {})
     found["opt_in_features"] = plain.get("opt_in_features", [])
-    variants = plain["variants"]
-    for name, own in own_ids.items():
-        variants[name]["json"] = f"/{own}.json"
-    if page.derived:
-        model_id = recipe.model.model_id
-        mine = {"model_id": model_id} | variants.pop(page.variant)
-        variants = {"default": mine} | {
-            name: value for name, value in variants.items() if name != "default"
-        }
-    found["variants"] = variants
+    found["variants"] = _variants(page, plain["variants"], siblings)
     found["guide"] = plain.get("guide")
     found |= {key: value for key, value in plain.items() if key not in DROPPED}
-    if recommended is None:
-        found["default_command"] = rendering(deployment)
     found["configuration"] = f"/{page.id}/configuration.json"
-    found["presets"] = {key: f"/{page.entry.id}/presets/{key}.json" for key in recipe.presets}
+    found["presets"] = {
+        key: preset | {"json": f"/{page.entry.id}/presets/{key}.json"}
+        for key, preset in plain.get("presets", {}).items()
+    }
     return found
 
 
-def lead(
-    deployment: Deployment, shown: dict[str, Any], alternatives: Mapping[str, str]
-) -> dict[str, Any]:
+def _install(install: Install) -> dict[str, Any]:
+    """Steps as the peer has them: no key for a tab that is not there, no note that is none."""
+    found: dict[str, Any] = {
+        tab: {key: value for key, value in step._asdict().items() if value is not None}
+        for tab, step in install.tabs.items()
+        if step is not None
+    }
+    return found | {"extras": [step._asdict() for step in install.extras]}
+
+
+def _variants(page: Page, variants: dict[str, Any], siblings: Iterable[Page]) -> dict[str, Any]:
+    for other in siblings:
+        if other.derived:
+            variants[other.variant]["json"] = f"/{other.id}.json"
+    if not page.derived:
+        return variants
+    model_id = page.entry.recipe.model.model_id
+    mine = {"model_id": model_id} | variants[page.variant]
+    rest = {key: value for key, value in variants.items() if key not in {"default", page.variant}}
+    return {"default": mine} | rest
+
+
+def lead(made: Rendered, shown: dict[str, Any], alternatives: Mapping[str, str]) -> dict[str, Any]:
     """The recommended rendering of a hardware, with what its clients choose from."""
-    config = deployment.configuration
+    config = made.config
     strategy = config.strategy
     spec = strategy.model_dump(mode="json", exclude_unset=True) if strategy else None
     return shown | {

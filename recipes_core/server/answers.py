@@ -253,7 +253,8 @@ class Answers:
         text = template("index.html").render(
             heading=f"Recipes for “{asked}”" if asked else "vLLM serving recipes",
             lead="Pick a model: its page has the exact commands for your hardware, and why.",
-            more_head="",
+            base_url=None,
+            policy=None,
             root=self.addresses.root,
             search=f"{self.addresses.root}search",
             asked=asked,
