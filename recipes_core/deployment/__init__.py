@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recipes_core.configuration import Configuration
-from recipes_core.deployment.container import image_of, make_container
+from recipes_core.deployment.container import image_of, kind_of, make_container
 from recipes_core.deployment.engine import Engine, dp_router_of, engine_process, make_engine
 from recipes_core.deployment.install import below_floor, make_install, version_floor
 from recipes_core.deployment.kv_store import instance_processes, store_files, store_processes
@@ -21,6 +21,7 @@ from recipes_core.deployment.model import (
 from recipes_core.deployment.names import placeholders_in
 from recipes_core.deployment.placeholders import fill, find_placeholders
 from recipes_core.deployment.pools import pool_processes
+from recipes_core.deployment.reader import apply_values
 from recipes_core.deployment.routers import dp_router
 from recipes_core.findings import Finding
 
@@ -62,8 +63,7 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
     docker = config.recipe.model.install.get("docker") is not False or config.rules.is_omni
     host = bool(config.pools) or config.nodes > 1
     for process in running:
-        if values.model_path:
-            process.argv[2] = values.model_path
+        apply_values(process, values)
         chosen = image if docker else (None, "the recipe has no container that holds all it needs")
         process.container = make_container(config, process, chosen, host=host, values=values)
     steps = [Step(r.install, f"for {r.label}") for r in behind if r.install]
@@ -145,6 +145,13 @@ def _companions(config: Configuration) -> list[Process]:
         )
         for number, (feature, companion, install) in enumerate(found, 1)
     ]
+
+
+def _no_image(config: Configuration, image: str | None, reason: str | None) -> list[Finding]:
+    """An NPU without an image that the recipe pins: nothing published would serve it."""
+    if image is not None or kind_of(config.profile) != "npu":
+        return []
+    return [Finding("error", "no-image", reason or "", "docker_image", config.entry.source)]
 
 
 def _clashes(processes: list[Process]) -> list[Finding]:

@@ -15,6 +15,16 @@ IMAGES = {
     "cpu": "vllm/vllm-openai-cpu:latest-x86_64",
 }
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the device, not a place for files
+ASCEND_DEVICES = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
+"""What an NPU needs beside its own device: manager, memory, and the channel to the host."""
+ASCEND_MOUNTS = (
+    "/usr/local/dcmi",
+    "/usr/local/bin/npu-smi",
+    "/usr/local/Ascend/driver/lib64/",
+    "/usr/local/Ascend/driver/version.info",
+    "/etc/ascend_install.info",
+)
+"""The host's driver, which the image does not bring (installation guide of vllm-ascend)."""
 CUDA_ORDER = ("cu130", "cu129")
 
 
@@ -109,6 +119,8 @@ def make_container(
     if name is None:
         return Container(None, reason=reason)
     kind = kind_of(config.profile)
+    if kind == "npu":
+        return _ascend(config, process, name, host=host, values=values)
     host = host or kind == "tpu"
     publish = (
         ["--network", "host"] if host else ["-p", f"{process.port or 8000}:{process.port or 8000}"]
@@ -130,8 +142,30 @@ def make_container(
     return Container(name, lines, _volumes(config, process, values))
 
 
+def _ascend(
+    config: Configuration, process: Process, image: str, *, host: bool, values: ReaderValues
+) -> Container:
+    """NPUs are given to a container device by device; the image starts no server by itself."""
+    own = [f"/dev/davinci{number}" for number in range(config.profile.gpu_count)]
+    port = process.port or 8000
+    lines = [
+        [word for device in own for word in ("--device", device)],
+        [word for device in ASCEND_DEVICES for word in ("--device", device)],
+        *(["-v", f"{path}:{path}"] for path in ASCEND_MOUNTS),
+        [
+            "--privileged",
+            "--ipc=host",
+            *(["--network", "host"] if host else ["-p", f"{port}:{port}"]),
+        ],
+    ]
+    return Container(image, lines, _volumes(config, process, values), entry=("vllm", "serve"))
+
+
 def _volumes(config: Configuration, process: Process, values: ReaderValues) -> list[str]:
-    volumes = [CACHE]
+    cache = CACHE
+    if values.cache_folder:
+        cache = cache.replace("$HF_CACHE", values.cache_folder, 1)
+    volumes = [cache]
     if "MOONCAKE_CONFIG_PATH" in process.env:
         path = process.env["MOONCAKE_CONFIG_PATH"]
         volumes.append(f"{path}:{path}:ro")

@@ -15,6 +15,10 @@ from recipes_core.findings import Finding
 
 NEWEST_RELEASE = "0.33.0"
 """Newest vLLM release that the project has looked at."""
+ASCEND_NOTE = (
+    "The host has to have the NPUs' driver and firmware: `npu-smi info` lists the NPUs. The"
+    " container below takes them device by device."
+)
 OPTIONAL = "optional"
 """How the note of a step that may be left out begins."""
 NIGHTLY = "https://wheels.vllm.ai/nightly"
@@ -120,7 +124,8 @@ def make_install(
         if tab == "pip":
             step, why = _pip(config)
         else:
-            step, why = (Step(f"docker pull {image}"), None) if image else (None, reason)
+            note = ASCEND_NOTE if kind_of(config.profile) == "npu" else None
+            step, why = (Step(f"docker pull {image}", note), None) if image else (None, reason)
         own = declared.get(tab)
         if isinstance(own, InstallTab):
             step, why = _own(config, own, step, why)

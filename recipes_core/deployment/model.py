@@ -80,6 +80,10 @@ class Process:
     install: str | None = None
     description: str | None = None
     layout: Pool | None = None
+    local_env: dict[str, str] = field(default_factory=dict)
+    """Variables of the reader's machine, which a container does not get."""
+    typed: frozenset[str] = frozenset()
+    """Words and volumes that the reader typed: nothing in them is expanded by a shell."""
     rendered: list[str] | None = field(default=None, repr=False)
     """The command's lines as text, kept by the renderer that made them."""
 
@@ -117,12 +121,14 @@ class Container:
         run: Words after ``docker run``, a list for each line.
         volumes: ``source:target`` with ``$HF_CACHE`` for the cache folder.
         reason: Why there is no container command.
+        entry: Words between the image and the model, where the image does not start the server.
     """
 
     image: str | None
     run: list[list[str]] = field(default_factory=list)
     volumes: list[str] = field(default_factory=list)
     reason: str | None = None
+    entry: tuple[str, ...] = ()
 
 
 class File(NamedTuple):

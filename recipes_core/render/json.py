@@ -14,7 +14,13 @@ from recipes_core.flags import Provenance
 from recipes_core.link import selection_of
 from recipes_core.options import options_json, options_key
 from recipes_core.render.clients import clients_of
-from recipes_core.render.shell import command, docker_argv, docker_command, exports
+from recipes_core.render.shell import (
+    command,
+    docker_argv,
+    docker_command,
+    exports,
+    local_exports,
+)
 
 SCHEMA_VERSION = 1
 
@@ -160,7 +166,7 @@ def process_json(process: Process, given: Mapping[str, str]) -> dict[str, Any]:
         "argv": process.argv,
         "env": process.env,
         "command": text,
-        "script": exports(process.env) + text,
+        "script": exports(process.env) + local_exports(process) + text,
         "docker_argv": vector,
         "docker_needs": needs,
         "docker_command": docker_command(process),

@@ -56,7 +56,8 @@ def command_lines(process: Process) -> list[str]:
     """The lines of a process's command: one flag with its values each."""
     lines = process.rendered
     if lines is None:
-        lines = process.rendered = [quote_words(tuple(process.argv[: process.first]))]
+        first = [quote(word, word in process.typed) for word in process.argv[: process.first]]
+        lines = process.rendered = [" ".join(first)]
         lines += [
             quote_words(flag.tokens, source.layer == "reader") for flag, source in process.flags
         ]
@@ -83,7 +84,14 @@ def exports(env: Mapping[str, str]) -> str:
 
 def script(process: Process) -> str:
     """Exports and command, as pasted into a terminal."""
-    return exports(process.env) + command(process)
+    return exports(process.env) + local_exports(process) + command(process)
+
+
+def local_exports(process: Process) -> str:
+    """``export`` lines for what the reader's machine needs beside; a reader typed the values."""
+    return "".join(
+        f"export {name}={quote(value, True)}\n" for name, value in process.local_env.items()
+    )
 
 
 def _container_lines(process: Process) -> list[str] | None:
@@ -93,16 +101,16 @@ def _container_lines(process: Process) -> list[str] | None:
     first, *rest = container.run
     lines = [quote_words(("docker", "run", *first))]
     lines += [quote_words(tuple(words)) for words in rest]
-    lines += [_volume(volume) for volume in container.volumes]
+    lines += [_volume(volume, volume in process.typed) for volume in container.volumes]
     lines += [f"-e {quote(f'{name}={value}')}" for name, value in process.env.items()]
     return lines
 
 
 @lru_cache(maxsize=1024)
-def _volume(volume: str) -> str:
+def _volume(volume: str, strict: bool = False) -> str:
     shown = volume.replace("$HF_CACHE:", "~/.cache/huggingface:", 1)
     home, tail = ("~", shown[1:]) if shown.startswith("~") else ("", shown)
-    return f"-v {home}{quote(tail)}"
+    return f"-v {home}{quote(tail, strict)}"
 
 
 def docker_command(process: Process) -> str | None:
@@ -111,7 +119,8 @@ def docker_command(process: Process) -> str | None:
     if lines is None or process.container is None:
         return None
     model, *flags = command_lines(process)
-    lines.append(f"{quote(process.container.image or '')} {model.split(' ', 2)[2]}")
+    image = quote_words((process.container.image or "", *process.container.entry))
+    lines.append(f"{image} {model.split(' ', 2)[2]}")
     return _join([*lines, *flags], 2)
 
 
@@ -133,9 +142,9 @@ def docker_argv(
         words += ["-v", volume]
     for name, value in process.env.items():
         words += ["-e", f"{name}={value}"]
-    words += [container.image, *process.argv[2:]]
+    words += [container.image, *container.entry, *process.argv[2:]]
     given = placeholders or {}
-    reader = {
+    reader = process.typed | {
         word for flag, source in process.flags if source.layer == "reader" for word in flag.tokens
     }
     needs = [
