@@ -79,8 +79,8 @@ def _service(
 
 
 def _command(part: Contained, hints: Mapping[str, str]) -> list[str]:
-    """The image starts ``vllm serve`` itself; the model and the flags follow."""
-    words = []
+    """Most images start ``vllm serve`` themselves; the model and the flags follow."""
+    words = list(part.process.container.entry) if part.process.container else []
     lines = part.process.lines()
     for number, line in enumerate(lines):
         own = line.words[2:] if number == 0 else line.words

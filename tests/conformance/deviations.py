@@ -100,6 +100,15 @@ def tpu_container(row: Row, config: Configuration, pair: Pair) -> Both:
     return pair.ours, re.sub(r"--privileged --ipc=host -p \d+:\d+", "--ipc=host", pair.theirs)
 
 
+def ascend_devices(row: Row, config: Configuration, pair: Pair) -> Both:
+    if config.profile.generation != "npu" or "docker" not in pair.field:
+        return pair.ours, pair.theirs
+    ours = re.sub(
+        r"^docker run .*?(?=--privileged)", "docker run --gpus all ", pair.ours, flags=re.S
+    )
+    return ours.replace(" vllm serve ", " ", 1), pair.theirs
+
+
 def host_network(row: Row, config: Configuration, pair: Pair) -> Both:
     if "docker" not in pair.field or row["out"]["deploy_type"] not in {"multi_node", "pd_cluster"}:
         return pair.ours, pair.theirs
@@ -123,6 +132,7 @@ def worker_urls(row: Row, config: Configuration, pair: Pair) -> Both:
 
 ORDER: dict[str, Callable[[Row, Configuration, Pair], Both]] = {
     "tpu-container": tpu_container,
+    "ascend-devices": ascend_devices,
     "host-network": host_network,
     "image-name": image_name,
     "worker-urls": worker_urls,
