@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from recipes_core.catalog.loader import InvalidDocumentError
 from recipes_core.catalog.messages import faults
 from recipes_core.catalog.yaml_reader import parse_yaml, read_text
+from recipes_core.errors import CatalogError
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.estimate import Declared
 from recipes_core.sizing.stored import Stored
@@ -111,16 +112,23 @@ def load_checkpoint(roots: Iterable[Path], model_id: str) -> Architecture | Decl
 
 @lru_cache(maxsize=512)
 def _load(path: Path, _changed: int, roots: tuple[Path, ...]) -> Architecture | Declared | None:
-    document = read_document(path, f"{FOLDER}/{path.parent.name}/{path.name}")
-    if document.same_as is not None:
-        if _is_itself(path, document.same_as):
-            return None
-        return load_checkpoint(roots, document.same_as)
-    return to_checkpoint(document)
-
-
-def _is_itself(path: Path, model_id: str) -> bool:
-    return model_id == f"{path.parent.name}/{path.stem}"
+    name = f"{FOLDER}/{path.parent.name}/{path.name}"
+    document = read_document(path, name)
+    if document.same_as is None:
+        return to_checkpoint(document)
+    target = next(
+        (p for root in reversed(roots) if (p := checkpoint_path(root, document.same_as)).is_file()),
+        None,
+    )
+    if target is None or target == path:
+        return None
+    if read_document(target).same_as is not None:
+        raise CatalogError(
+            f"names {document.same_as}, which itself names another: a chain or a circle",
+            name,
+            key="same_as",
+        )
+    return load_checkpoint(roots, document.same_as)
 
 
 def to_checkpoint(document: CheckpointDocument) -> Architecture | Declared:

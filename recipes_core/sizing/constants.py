@@ -25,6 +25,7 @@ class Constants:
         compiled_moe: The same with experts.
         encoder_extra: What a profiled encoder takes beside its kept output.
         non_torch: CUDA libraries and kernels beside torch, one GPU.
+        non_torch_old: The same before 0.20.
         non_torch_mamba2: The same where Mamba-2 kernels are tuned.
         non_torch_graphs: What CUDA graphs add to it on V1.
         graph_base: Part of the V1 graph estimate that does not grow with layers, at 51 sizes.
@@ -39,23 +40,24 @@ class Constants:
     """
 
     cublas_workspace: int = 32 * MIB
-    sampler_v1: int = 40 * MIB
-    sampler_v2: int = 35 * MIB
-    compiled_dense: int = gib(0.14)
+    sampler_v1: int = int(38.5 * MIB)
+    sampler_v2: int = int(35.2 * MIB)
+    compiled_dense: int = 140 * MIB
     compiled_moe: int = 32 * MIB
-    encoder_extra: int = gib(0.06)
+    encoder_extra: int = 85 * MIB
     non_torch: int = 230 * MIB
+    non_torch_old: int = 256 * MIB
     non_torch_mamba2: int = 232 * MIB
     non_torch_graphs: int = 12 * MIB
-    graph_base: int = gib(0.203)
-    graph_layer: int = gib(0.0092)
-    nccl: tuple[tuple[int, int], ...] = ((2, gib(2.07)), (4, gib(2.17)), (8, gib(2.4)))
-    non_torch_pipeline: int = gib(0.07)
-    context: int = gib(0.514)
-    outside: int = gib(0.12)
-    graphs_v1: float = 1.27
-    graphs_v2: float = 1.97
-    sampler_state: float = 1.06 * 4.125
+    graph_base: int = 208 * MIB
+    graph_layer: int = int(9.4 * MIB)
+    nccl: tuple[tuple[int, int], ...] = ((2, gib(2.070)), (4, gib(2.190)), (8, gib(2.4)))
+    non_torch_pipeline: int = 72 * MIB
+    context: int = 527 * MIB
+    outside: int = 194 * MIB
+    graphs_v1: float = 1.299
+    graphs_v2: float = 2.020
+    sampler_state: float = 4.404
 
 
 FITTED = Constants()

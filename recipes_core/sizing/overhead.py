@@ -22,6 +22,8 @@ def non_torch(settings: Settings, constants: Constants, *, nccl: bool) -> tuple[
     args, arch = settings.args, settings.arch
     mamba2 = any(isinstance(m, Mamba2) for la in arch.kinds[0] for m in la.mixers)
     single = constants.non_torch_mamba2 if mamba2 else constants.non_torch
+    if not settings.rules.charges_graphs:
+        single = constants.non_torch_old
     if settings.captures and not settings.v2 and settings.rules.charges_graphs:
         single += constants.non_torch_graphs
     group = args.tp * (args.dp if arch.is_moe else 1)

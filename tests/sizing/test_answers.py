@@ -75,7 +75,7 @@ def test_fewest_gpus(shared: Path) -> None:
     assert found.settings.args.tp == 2
     one = fewest_gpus(arch, H200, ["m", "--max-model-len", "8192", "--kv-cache-dtype", "fp8"])
     assert one.settings.args.tp == 2
-    many = fewest_gpus(arch, H100, ["m", "--max-model-len", "8192"], users=200)
+    many = fewest_gpus(arch, H100, ["m", "--max-model-len", "8192"], users=100)
     assert many.settings.args.tp == 8
 
 

@@ -99,7 +99,7 @@ def test_figures_beside_ours(shared: Path) -> None:
     found = {d.name: d for d in compare_log(log, ours, given)}
     assert found["weights"].verdict == "equal"
     assert found["activation"].verdict in ("equal", "near")
-    assert found["kv_tokens"].verdict == "near"
+    assert found["kv_tokens"].verdict in ("equal", "near")
     assert abs(found["kv_tokens"].percent) < 0.1
     assert found["kv_tokens at the logged bytes"].verdict == "equal"
     assert all(d.explanation for d in found.values() if d.verdict != "equal")
