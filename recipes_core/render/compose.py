@@ -8,7 +8,13 @@ from typing import Any
 
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.deployment.names import PLACEHOLDER
-from recipes_core.render.containers import HEALTH, Contained, contained, open_names, slug
+from recipes_core.render.containers import (
+    HEALTH,
+    Contained,
+    contained,
+    open_names,
+    slug,
+)
 from recipes_core.render.machines import Machine, machines
 from recipes_core.render.serve import process_heading
 from recipes_core.render.yaml_text import comment, yaml_text
@@ -106,7 +112,9 @@ def _settings(part: Contained, machine: Machine, hints: Mapping[str, str]) -> di
         found["environment"] = {name: _open(value, hints) for name, value in process.env.items()}
     volumes = process.container.volumes if process.container else []
     found.setdefault("volumes", [])
-    found["volumes"] += [_open(v, hints).replace("$$HF_CACHE:", f"{CACHE}:", 1) for v in volumes]
+    for volume in volumes:
+        text = _literal(volume) if volume in process.typed else _open(volume, hints)
+        found["volumes"].append(text.replace("$$HF_CACHE:", f"{CACHE}:", 1))
     found |= _health(process)
     return found
 

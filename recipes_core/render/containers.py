@@ -78,6 +78,18 @@ def _quoted(words: list[str]) -> str:
     return " ".join(word if _OPEN.fullmatch(word) else shlex.quote(word) for word in words)
 
 
+def arguments(process: Process) -> list[tuple[str, bool]]:
+    """Model and flags of an engine, each word with whether a reader typed it.
+
+    Nothing in a word that a reader typed is expanded.
+    """
+    found = []
+    for number, line in enumerate(process.lines()):
+        own = line.words[2:] if number == 0 else line.words
+        found += [(word, line.reader or word in process.typed) for word in own]
+    return found
+
+
 def open_names(words: Iterable[str], known: Collection[str]) -> list[str]:
     """Names of the placeholders in some words, those of the deployment only, in order."""
     return [name for name in placeholders_in(words) if name in known]

@@ -12,7 +12,14 @@ from recipes_core.deployment.container import kind_of
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.deployment.names import PLACEHOLDER
 from recipes_core.errors import RenderRefusedError
-from recipes_core.render.containers import HEALTH, Contained, contained, open_names, slug
+from recipes_core.render.containers import (
+    HEALTH,
+    Contained,
+    arguments,
+    contained,
+    open_names,
+    slug,
+)
 from recipes_core.render.serve import process_title
 from recipes_core.render.yaml_text import comment, yaml_text
 
@@ -62,12 +69,23 @@ class _Cluster:
         """The values that only the reader knows; the reader makes it."""
         return f"{self.name}-values"
 
+    @property
+    def secret(self) -> str:
+        """The values that are not for everybody; the reader makes it."""
+        return f"{self.name}-secrets"
+
+    def secrets(self) -> list[str]:
+        """Keys of the secret: the variables that the reader named."""
+        values = self.deployment.values
+        return [name for name in (values.hf_token_var, values.api_key_var) if name]
+
     def open(self) -> dict[str, str]:
         """Placeholders that neither the cluster nor a pod answers, with their hints."""
+        known = {*self.addresses, *INSIDE, *self.secrets()}
         return {
             item.name: item.hint
             for item in self.deployment.placeholders
-            if item.value is None and item.name not in {*self.addresses, *INSIDE}
+            if item.value is None and item.name not in known
         }
 
 
@@ -141,7 +159,11 @@ def _head(cluster: _Cluster) -> list[str]:
         literals = " ".join(f"--from-literal={name}=…" for name in missing)
         lines.append(f"First: kubectl create configmap {cluster.config_map} {literals}")
         lines += [f"  {name}: {hint}" for name, hint in missing.items()]
-    lines.append("Downloads live as long as the pod; mount a claim at cache to keep them.")
+    if cluster.secrets():
+        literals = " ".join(f"--from-literal={name}=…" for name in cluster.secrets())
+        lines.append(f"First: kubectl create secret generic {cluster.secret} {literals}")
+    if not cluster.deployment.values.cache_folder:
+        lines.append("Downloads live as long as the pod; mount a claim at cache to keep them.")
     return lines
 
 
@@ -175,11 +197,7 @@ def _translate(cluster: _Cluster, own: _Group | None) -> Word:
 
 def _words(process: Process, write: Word) -> list[str]:
     """Model and flags; what a reader typed is not expanded."""
-    found = []
-    for number, line in enumerate(process.lines()):
-        own = line.words[2:] if number == 0 else line.words
-        found += [_literal(word) if line.reader else write(word) for word in own]
-    return found
+    return [_literal(word) if typed else write(word) for word, typed in arguments(process)]
 
 
 def _env(cluster: _Cluster, process: Process, write: Word) -> list[dict[str, Any]]:
@@ -189,7 +207,10 @@ def _env(cluster: _Cluster, process: Process, write: Word) -> list[dict[str, Any
     for name, value in process.env.items():
         if name == "CUDA_VISIBLE_DEVICES":
             continue
-        if value in own:
+        if value.removeprefix("$") in cluster.secrets():
+            secret = {"name": cluster.secret, "key": value.removeprefix("$")}
+            entries.append({"name": name, "valueFrom": {"secretKeyRef": secret}})
+        elif value in own:
             # A name cannot be listened on; the pod's address can.
             field_ref = {"fieldPath": "status.podIP"}
             entries.append({"name": name, "valueFrom": {"fieldRef": field_ref}})
@@ -249,7 +270,7 @@ def _pod(
     container = _container(cluster, part, write)
     container |= {"command": ["vllm", "serve"], "args": _words(part.process, write)}
     own = [_helper_container(cluster, helper, write) for helper in helpers]
-    return {"containers": [_ordered(container), *own], "volumes": _volumes()}
+    return {"containers": [_ordered(container), *own], "volumes": _volumes(cluster, part.process)}
 
 
 def _worker_pod(cluster: _Cluster, group: _Group) -> dict[str, Any]:
@@ -272,7 +293,8 @@ def _worker_pod(cluster: _Cluster, group: _Group) -> dict[str, Any]:
         container |= {"command": ["sh", "-c"], "args": [f"exec vllm serve {text}"]}
     else:
         container |= {"command": ["vllm", "serve"], "args": [word for word, _ in words]}
-    return {"containers": [_ordered(container)], "volumes": _volumes()}
+    volumes = _volumes(cluster, workers[0].process)
+    return {"containers": [_ordered(container)], "volumes": volumes}
 
 
 def _indexed(group: _Group, nodes: list[int], column: list[str]) -> tuple[str, bool]:
@@ -300,6 +322,10 @@ def _container(cluster: _Cluster, part: Contained, write: Word) -> dict[str, Any
     container["volumeMounts"] = [
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108
         {"name": "cache", "mountPath": CACHE_PATH},
+        *(
+            {"name": f"folder-{number}", "mountPath": target, "readOnly": True}
+            for number, (_, target) in enumerate(_folders(process))
+        ),
     ]
     if process.port is not None and "--headless" not in process.argv:
         container["ports"] = [{"name": "http", "containerPort": process.port}]
@@ -320,11 +346,29 @@ def _ordered(container: dict[str, Any]) -> dict[str, Any]:
     return {key: container[key] for key in _ORDER if key in container}
 
 
-def _volumes() -> list[dict[str, Any]]:
+def _folders(process: Process) -> list[tuple[str, str]]:
+    """Folders of the host beside the cache: source and place in the container."""
+    volumes = process.container.volumes[1:] if process.container else []
+    found = []
+    for volume in volumes:
+        source, target, *_ = volume.split(":")
+        if not source.startswith("/"):
+            raise RenderRefusedError(f"kubernetes: {source} is not the full path of a folder")
+        found.append((source, target))
+    return found
+
+
+def _volumes(cluster: _Cluster, process: Process) -> list[dict[str, Any]]:
+    folder = cluster.deployment.values.cache_folder
+    cache = {"hostPath": {"path": folder}} if folder else {"emptyDir": {}}
     return [
         # vLLM's processes talk through shared memory; the default of 64 MiB is too little.
         {"name": "shm", "emptyDir": {"medium": "Memory"}},
-        {"name": "cache", "emptyDir": {}},
+        {"name": "cache", **cache},
+        *(
+            {"name": f"folder-{number}", "hostPath": {"path": source}}
+            for number, (source, _) in enumerate(_folders(process))
+        ),
     ]
 
 

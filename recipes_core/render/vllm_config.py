@@ -7,7 +7,7 @@ from typing import Any
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.errors import RenderRefusedError
 from recipes_core.flags import APPEND
-from recipes_core.render.containers import open_names
+from recipes_core.render.containers import arguments, open_names
 from recipes_core.render.serve import process_title
 from recipes_core.render.shell import exports
 from recipes_core.render.yaml_text import comment, yaml_text
@@ -37,7 +37,7 @@ def to_vllm_config(deployment: Deployment, name: str | None = None) -> str:
 
 def _document(deployment: Deployment, process: Process, *, several: bool) -> str:
     known = {item.name for item in deployment.placeholders if item.value is None}
-    words = [word for line in process.lines() if not line.reader for word in line.words]
+    words = [word for word, typed in arguments(process) if not typed]
     missing = open_names(words, known)
     if missing:
         sets = " ".join(f"--set {item}=…" for item in missing)
@@ -49,9 +49,10 @@ def _document(deployment: Deployment, process: Process, *, several: bool) -> str
     if several:
         head.append(f"{process_title(deployment, process)}: a file of its own")
     head.append(f"vllm serve --config {process.name}.yaml")
-    if process.env:
+    variables = {**process.env, **process.local_env}
+    if variables:
         head.append("Variables are not part of this file; export them before:")
-        head += [f"  {line}" for line in exports(process.env).splitlines()]
+        head += exports(variables).splitlines()
     return comment(head) + yaml_text(_settings(process))
 
 

@@ -1,4 +1,4 @@
-"""Our Markdown against the two seeds: what ENGINE §8 calls equal is compared character for character."""
+"""Our Markdown against the two seeds: what ENGINE §8 calls equal is equal to the character."""
 
 from __future__ import annotations
 

@@ -254,6 +254,36 @@ def test_a_pod_listens_on_its_own_address(lay):
     assert "kubectl create configmap deepseek-v3-2-values --from-literal=IFACE_NAME=" in text
 
 
+def test_secrets_come_from_a_secret_and_folders_from_the_host(lay):
+    values = {
+        "hf_token_var": "MY_TOKEN",
+        "api_key_var": "MY_KEY",
+        "cache_folder": "/mnt/cache",
+        "model_path": "/models/$x",
+    }
+    text = to_kubernetes(lay(ERNIE, "hardware=h200", **values).deployment)
+    pod = templates(documents(text)[0])[0]["spec"]
+    container = pod["containers"][0]
+    env = {entry["name"]: entry["valueFrom"]["secretKeyRef"] for entry in container["env"]}
+    secret = "ernie-4-5-vl-28b-a3b-pt-secrets"
+    assert env == {
+        "HF_TOKEN": {"name": secret, "key": "MY_TOKEN"},
+        "VLLM_API_KEY": {"name": secret, "key": "MY_KEY"},
+    }
+    assert f"kubectl create secret generic {secret} --from-literal=MY_TOKEN=…" in text
+    paths = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
+    assert paths == ["/mnt/cache", "/models/$x"]
+    assert container["args"][0] == "/models/$x"
+    assert container["volumeMounts"][-1] == {
+        "name": "folder-0", "mountPath": "/models/$x", "readOnly": True,
+    }  # fmt: skip
+
+
+def test_a_model_that_is_no_full_path_cannot_be_mounted(lay):
+    with pytest.raises(RenderRefusedError, match="full path"):
+        to_kubernetes(lay(ERNIE, "hardware=h200", model_path="./model").deployment)
+
+
 def test_hardware_without_a_known_resource_name_is_refused(catalog):
     hit = next(
         (config for entry in catalog.recipes.values()
@@ -273,7 +303,10 @@ FAKES = {
     "srun": 'shift; for id in $FAKE_IDS; do SLURM_NODEID="$id" "$@" || exit; done',
     "xargs": "cat > /dev/null",
 }
-RECORD = 'printf "%s\\0" "$(basename "$0")" "$@" >> "$FAKE_LOG.$SLURM_NODEID"\nprintf "\\n" >> "$FAKE_LOG.$SLURM_NODEID"'
+RECORD = """
+printf '%s\\0' "$(basename "$0")" "$@" >> "$FAKE_LOG.$SLURM_NODEID"
+printf '\\n' >> "$FAKE_LOG.$SLURM_NODEID"
+"""
 
 
 @pytest.fixture
@@ -325,7 +358,10 @@ def test_slurm_scripts_pass_shellcheck(any_laid, tmp_path: Path):
     path = tmp_path / "job.sh"
     path.write_text(to_slurm(any_laid.deployment))
     done = subprocess.run(
-        ["shellcheck", "--severity=warning", str(path)], capture_output=True, text=True
+        ["shellcheck", "--severity=warning", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
 
@@ -337,7 +373,9 @@ def test_slurm_stops_at_a_placeholder_without_a_value(lay, cluster: Path):
         "SLURM_JOB_NODELIST": "x",
         "FAKE_HOSTS": "a b",
     }
-    done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-c", text], env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
     assert "IFACE_NAME: network interface" in done.stderr
 
