@@ -7,11 +7,13 @@ decided in one place, ``recipes_core.configuration``.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 MAX_QUERY = 8192
 """Characters of a query string that are read."""
 
@@ -138,7 +140,7 @@ def _pairs(
 def _word(text: str) -> str:
     if len(text) > 256:
         raise ValueError("longer than 256 characters")
-    if any(ord(char) < 32 or ord(char) == 127 for char in text):
+    if _CONTROL.search(text):
         raise ValueError("holds a control character")
     return text.strip() or _refuse("empty")
 

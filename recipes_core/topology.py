@@ -7,6 +7,7 @@ that an argument list asks for is read as a request; what a request cannot have 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recipes_core.configuration import Configuration, pool_override
@@ -159,6 +160,11 @@ def requests(layers: Iterable[ArgLayer]) -> list[Request]:
 
 def may_hold_size(args: Sequence[str]) -> bool:
     """Whether an argument list may hold a parallel size: a quick look before parsing."""
+    return _may_hold_size(args if isinstance(args, tuple) else tuple(args))
+
+
+@lru_cache(maxsize=4096)
+def _may_hold_size(args: tuple[str, ...]) -> bool:
     return any("arallel" in word or word[:3] in {"-tp", "-pp", "-dp"} for word in args)
 
 

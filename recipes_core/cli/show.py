@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -207,6 +208,7 @@ def with_home(deployment: Deployment) -> None:
     deployment.values = replace(values, placeholders=given)
 
 
+@cache
 def cache_folder() -> str:
     """The folder of downloaded checkpoints of the person who calls."""
     return str(Path.home() / ".cache" / "huggingface")

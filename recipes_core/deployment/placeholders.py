@@ -12,12 +12,11 @@ def find_placeholders(deployment: Deployment) -> list[Placeholder]:
     """Every ``$NAME`` that the processes and files use, in order of use."""
     names: dict[str, None] = {}
     for process in deployment.processes:
-        names |= placeholders_in(
-            word for word in process.argv[: process.first] if word not in process.typed
-        )
+        words = [word for word in process.argv[: process.first] if word not in process.typed]
         for flag, source in process.flags:
             if source.layer != "reader":
-                names |= placeholders_in(flag.tokens)
+                words += flag.tokens
+        names |= placeholders_in(words)
         if process.text is not None:
             names |= names_in_text([process.text])
         names |= placeholders_in(process.env.values())
