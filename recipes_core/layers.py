@@ -71,6 +71,27 @@ def engine_layers(config: Configuration, role: str = "serve") -> Layers:
     return Layers(before, after, env)
 
 
+def plugins_of(config: Configuration) -> tuple[str, ...]:
+    """The vLLM plugins that count for a configuration: what is named, then the hardware's."""
+    return tuple(dict.fromkeys((*named_plugins(config), *config.profile.plugins)))
+
+
+def named_plugins(config: Configuration) -> tuple[str, ...]:
+    """The vLLM plugins that a recipe names for a configuration; each follows one release."""
+    recipe, variant = config.recipe, config.variant
+    override = recipe.strategy_overrides.get(config.strategy_id or "")
+    roles = [getattr(override, pool) for pool in config.pools] if override else []
+    found = [*recipe.model.plugins, *variant.plugins]
+    for part in (recipe, variant, config.strategy, override, *roles):
+        if part is None:
+            continue
+        exact = part.hardware_overrides.get(config.hardware)
+        kind = generic(part.hardware_overrides, config.profile)
+        found += exact.plugins if exact is not None else ()
+        found += kind[1].plugins if kind is not None else ()
+    return tuple(dict.fromkeys(found))
+
+
 def _recipe(config: Configuration, key: str, layer: str = "recipe") -> Provenance:
     return Provenance(layer, config.entry.source, key)
 

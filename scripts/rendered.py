@@ -75,9 +75,6 @@ def from_conformance(path: Path) -> Iterator[Rendered]:
                 yield Rendered(row["recipe"], argv, pairs, None)
 
 
-BRAND_PLUGINS = {"huawei": ("vllm-ascend",)}
-
-
 def from_catalog(*folders: str, recipes: Iterable[str] = ()) -> Iterator[Rendered]:
     """Every process of every configuration that a catalog offers, one choice varied at a time.
 
@@ -87,6 +84,7 @@ def from_catalog(*folders: str, recipes: Iterable[str] = ()) -> Iterator[Rendere
     from recipes_core.catalog.loader import load_catalog
     from recipes_core.configuration import configure
     from recipes_core.deployment import deploy
+    from recipes_core.layers import plugins_of
 
     catalog = load_catalog(*folders)
     wanted = set(recipes)
@@ -106,10 +104,7 @@ def from_catalog(*folders: str, recipes: Iterable[str] = ()) -> Iterator[Rendere
                         tuple(process.argv),
                         tuple(process.env.items()) if process.is_engine else (),
                         deployment.min_vllm_version,
-                        (
-                            *config.recipe.model.plugins,
-                            *BRAND_PLUGINS.get(config.profile.brand.lower(), ()),
-                        ),
+                        plugins_of(config),
                     )
 
 

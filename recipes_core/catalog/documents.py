@@ -68,6 +68,8 @@ class HardwareOverride(Document):
     extra_env: Env = {}
     docker_image: Image | None = None
     """Image for exactly this hardware (variants only)."""
+    plugins: tuple[str, ...] = ()
+    """vLLM plugins that this hardware's image or arguments bring, beside the model's."""
     default_frontend: Frontend | None = None
     """HTTP front end on this hardware."""
 
@@ -105,6 +107,8 @@ class Variant(Document):
     min_vllm_version: Version | None = None
     nightly_required: Bool = False
     docker_image: Image | None = None
+    plugins: tuple[str, ...] = ()
+    """vLLM plugins that this checkpoint needs, beside the model's."""
     extra_args: Args = ()
     extra_env: Env = {}
     hardware_overrides: dict[HardwareKey, HardwareOverride] = {}
@@ -501,6 +505,8 @@ class HardwareProfile(Document):
     """Architecture of the compiler, such as ``sm_100`` or ``gfx950``."""
     gpu_bytes: int | None = None
     """Physical bytes of one GPU, as the driver reports them."""
+    plugins: tuple[str, ...] = ()
+    """vLLM plugins without which vLLM does not run there."""
     description: str | None = None
 
     @property

@@ -13,6 +13,7 @@ from recipes_core.configuration import configure
 from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
+from recipes_core.layers import plugins_of
 from recipes_core.selection import Selection
 
 
@@ -61,16 +62,16 @@ def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
         except RecipesError as error:
             yield Finding("error", "unresolved", str(error), f"variants.{name}", entry.source)
             continue
-        for finding in _at(deployment, entry):
+        for finding in _at(deployment):
             where = f"variants.{name}: {finding.where}".rstrip(": ")
             yield finding._replace(where=where, source=entry.source)
 
 
-def _at(deployment: Deployment, entry: RecipeEntry) -> Iterator[Finding]:
+def _at(deployment: Deployment) -> Iterator[Finding]:
     from recipes_core.render.beside import command_findings, version_of
     from recipes_core.vllm_cli import check_floor
 
-    plugins = entry.recipe.model.plugins
+    plugins = plugins_of(deployment.configuration)
     floor = deployment.min_vllm_version
     newest = version_of(deployment)
     found = list(deployment.findings)

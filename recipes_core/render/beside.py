@@ -9,6 +9,7 @@ from recipes_core.deployment import Deployment, ReaderValues, deploy
 from recipes_core.deployment.container import nightly
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
+from recipes_core.layers import named_plugins, plugins_of
 
 
 class Assessed(NamedTuple):
@@ -39,12 +40,12 @@ def assess(config: Configuration, values: ReaderValues | None = None) -> Assesse
 def version_of(deployment: Deployment) -> str:
     """The release that a deployment is checked against: the pinned one, else the newest.
 
-    Plugins follow one release, so a recipe that needs one is checked at its own floor.
+    A plugin that a recipe names follows one release, so its commands are checked at their floor.
     """
     config = deployment.configuration
     if config.vllm:
         return config.vllm
-    if config.recipe.model.plugins and deployment.min_vllm_version:
+    if deployment.min_vllm_version and named_plugins(config):
         return deployment.min_vllm_version
     return "nightly" if nightly(config) else "latest"
 
@@ -61,7 +62,7 @@ def command_findings(deployment: Deployment, version: str | None = None) -> list
     """
     from recipes_core.vllm_cli import check
 
-    plugins = deployment.configuration.recipe.model.plugins
+    plugins = plugins_of(deployment.configuration)
     try:
         return check(deployment, version or version_of(deployment), plugins=plugins)
     except ValueError as error:

@@ -15,7 +15,7 @@ class Plugin:
     prefixes: tuple[str, ...] = ()
     """Beginnings of the variables that it reads."""
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names that it registers, by registry."""
+    """Names that it registers, by registry, or by flag where vLLM's own list is closed."""
 
 
 PLUGINS: dict[str, Plugin] = {
@@ -30,7 +30,7 @@ PLUGINS: dict[str, Plugin] = {
         Plugin(
             "vllm-b12x",
             ("VLLM_USE_B12X_", "VLLM_MEMORY_PROFILE_INCLUDE_ATTN"),
-            {"attention_backend": ("B12X_MLA_SPARSE",)},
+            {"attention_backend": ("B12X_MLA_SPARSE",), "moe_backend": ("b12x",)},
         ),
     )
 }

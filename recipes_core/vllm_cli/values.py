@@ -209,7 +209,8 @@ def check_value(fact: FlagFact, word: str, release: Release) -> Iterator[Problem
     if fact.choices:
         # The backends' conversion folds case and dashes before the choices are compared.
         folded = word.lower().replace("-", "_") if fact.type == "<lambda>" else word
-        if folded not in fact.choices:
+        added = release.added.choices.get(fact.name.lstrip("-").replace("-", "_"), ())
+        if folded not in fact.choices and folded not in added:
             hint = nearest(word, fact.choices)
             allowed = listing(sorted(fact.choices), 16)
             text = f"does not take {word!r} in vLLM {release.version}: {allowed}{hint}"

@@ -29,6 +29,7 @@ OURS_ALONE = {
     "label",
     "license",
     "links",
+    "plugins",
     "presets",
     "related_recipes",
     "request",

@@ -11,20 +11,6 @@ from recipes_core.vllm_cli import check_argv, min_version, newest
 
 pytestmark = pytest.mark.slow
 
-PINNED = {
-    # Served from builds of their own, which read what no release of vLLM reads.
-    ("moonshotai/Kimi-K3", "$VLLM_ROCM_USE_AITER_MOE_SITUV2_A8W4"),
-    ("deepseek-ai/DeepSeek-V4-Flash", "--moe-backend"),
-    # Read when vllm-omni is installed, not when it serves.
-    ("stabilityai/stable-diffusion-3.5-medium", "$VLLM_OMNI_TARGET_DEVICE"),
-    # The variable of an NVFP4 variant that releases from 0.24.0 on decide themselves.
-    ("MiniMaxAI/MiniMax-M2.5", "$VLLM_USE_FLASHINFER_MOE_FP4"),
-}
-"""What may stay, by recipe and by flag or variable, with the reason."""
-
-PLUGINS = ("vllm-b12x",)
-"""The build of one recipe's GB10 variant; the recipe itself names the other plugins."""
-
 
 @pytest.fixture(scope="module")
 def commands():  # type: ignore[no-untyped-def]
@@ -45,13 +31,11 @@ def test_the_newest_release_knows_all_of_it(commands) -> None:  # type: ignore[n
         # A plugin that carries the model follows one release, which is the recipe's floor.
         carried = set(command.plugins) - {"vllm-ascend"}
         version = (command.floor if carried else None) or newest()
-        plugins = (*command.plugins, *PLUGINS)
         recipe = command.label.partition("?")[0]
         for finding in _serious(
-            check_argv(command.argv, dict(command.env), version, plugins=plugins)
+            check_argv(command.argv, dict(command.env), version, plugins=command.plugins)
         ):
-            if (recipe, finding.where) not in PINNED:
-                left[recipe].add(finding.message)
+            left[recipe].add(finding.message)
     assert dict(left) == {}
 
 
@@ -59,10 +43,8 @@ def test_no_declared_floor_is_too_low(commands) -> None:  # type: ignore[no-unty
     left = defaultdict(set)
     for command in commands:
         recipe = command.label.partition("?")[0]
-        floor = min_version(command.argv, dict(command.env), plugins=(*command.plugins, *PLUGINS))
+        floor = min_version(command.argv, dict(command.env), plugins=command.plugins)
         wheres = {reason.where for reason in floor.reasons}
-        if command.floor is None or all((recipe, where) in PINNED for where in wheres):
-            continue
-        if floor.contradicts(command.floor):
+        if command.floor is not None and floor.contradicts(command.floor):
             left[recipe].add((command.floor, floor.version, *sorted(wheres)))
     assert dict(left) == {}
