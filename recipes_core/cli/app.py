@@ -280,13 +280,32 @@ def schema(
     print_schema(catalog, output=output)
 
 
-@app.command(context_settings=RAW, add_help_option=False)
+@app.command()
 @failing_politely
-def export(context: typer.Context) -> None:
+def export(
+    *,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New, or an older export.")],
+    base_url: Annotated[
+        str | None, typer.Option(help="Address of the site; without it links are relative.")
+    ] = None,
+    dashboard: Annotated[
+        str | None, typer.Option(help="Address of a dashboard that pages link to.")
+    ] = None,
+    facts: Annotated[bool, typer.Option(help="Sizes and findings in every rendering.")] = True,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; one per processor.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Fill in a placeholder.")
+    ] = None,
+    catalog: CatalogOption = [],  # noqa: B006
+) -> None:
     """Write a whole catalog as a static site and JSON API."""
-    from recipes_core.publish.command import run
+    from recipes_core.cli.common import placeholders_of
+    from recipes_core.cli.exporting import run
 
-    raise typer.Exit(run(context.args))
+    run(
+        folder, catalog, base_url=base_url, dashboard=dashboard, facts=facts, jobs=jobs,
+        placeholders=placeholders_of(set_ or ()),
+    )  # fmt: skip
 
 
 @app.command()
