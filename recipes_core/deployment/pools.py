@@ -33,6 +33,8 @@ def pool_processes(config: Configuration) -> tuple[list[Process], list[Engine], 
             f"http://${role.upper()}_NODE_{node + 1}:{own[node].port}" for node in range(serving)
         ]
         local_sizes[role] = pool.dp_local if pool.shape == "dep" else 1
+    if all(pool.nodes == 0 for pool in config.pools.values()):
+        _side_channels_apart(processes)
     kv = frozenset(name for process in processes for name in kv_connectors(process))
     routers, remarks = POOL_ROUTERS[config.router or "vllm"](
         config, Pools(endpoints, local_sizes, kv)
@@ -40,6 +42,30 @@ def pool_processes(config: Configuration) -> tuple[list[Process], list[Engine], 
     findings += remarks
     findings += _port_clash(config, processes)
     return [*processes, *routers], engines, findings
+
+
+SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
+
+
+def _side_channels_apart(halves: list[Process]) -> None:
+    """Give the second half of a node side-channel ports that the first one leaves free.
+
+    NIXL listens on one port for each data-parallel rank, counted up from the variable's value
+    (``nixl/base_scheduler.py`` of vLLM 0.33.0).
+    """
+    taken: set[int] = set()
+    for process in halves:
+        text = process.env.get(SIDE_CHANNEL, "")
+        if not (text.isascii() and text.isdigit()):
+            continue
+        ranks = process.layout.dp_local if process.layout else 1
+        first = int(text)
+        if taken & set(range(first, first + ranks)):
+            first = max(taken) + 1
+            process.env[SIDE_CHANNEL] = str(first)
+            origin = process.env_from[SIDE_CHANNEL]
+            process.env_from[SIDE_CHANNEL] = origin._replace(key="pools")
+        taken |= set(range(first, first + ranks))
 
 
 def kv_connectors(process: Process) -> list[str]:

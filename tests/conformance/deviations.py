@@ -94,6 +94,27 @@ def half_node_dep(row: Row, config: Configuration, pair: Pair) -> Both:
     return _as_words(pair.ours), mended
 
 
+SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
+
+
+def side_channel(row: Row, config: Configuration, pair: Pair) -> Both:
+    asked = row["in"]
+    if asked.get("strategy") != "pd_cluster" or asked["pd"] is not None:
+        return pair.ours, pair.theirs
+    if config.pools["prefill"].mode != "dep":
+        return pair.ours, pair.theirs
+    free = str(5557 + config.node.gpu_count // 2)
+    theirs = pair.theirs
+    if isinstance(theirs, dict) and str(theirs.get(SIDE_CHANNEL)) == "5558":
+        theirs = theirs | {SIDE_CHANNEL: free}
+    elif not isinstance(theirs, dict):
+        theirs = [
+            word.replace(f"{SIDE_CHANNEL}=5558", f"{SIDE_CHANNEL}={free}")
+            for word in _as_words(theirs) or ()
+        ] or theirs
+    return pair.ours, theirs
+
+
 def tpu_container(row: Row, config: Configuration, pair: Pair) -> Both:
     if config.profile.generation != "tpu" or "docker" not in pair.field:
         return pair.ours, pair.theirs
@@ -137,6 +158,7 @@ ORDER: dict[str, Callable[[Row, Configuration, Pair], Both]] = {
     "image-name": image_name,
     "worker-urls": worker_urls,
     "half-node-dep": half_node_dep,
+    "side-channel": side_channel,
     "split-items": split_items,
     "exclusive-features": exclusive_features,
 }

@@ -137,8 +137,10 @@ def check_ports(deployment: Deployment) -> None:
             bound[machine_of(deployment, process), str(process.port)].append(process.name)
         if process.is_engine:
             side = process.env.get("VLLM_NIXL_SIDE_CHANNEL_PORT")
-            if side is not None:
-                bound[machine_of(deployment, process), side].append(f"{process.name} NIXL")
+            ranks = process.layout.dp_local if process.layout else 1
+            for rank in range(ranks if side is not None else 0):
+                port = str(int(side or 0) + rank)
+                bound[machine_of(deployment, process), port].append(f"{process.name} NIXL {rank}")
     router = next((p for p in deployment.processes if p.role == "router"), None)
     if router is not None and not deployment.configuration.pools:
         head = next(p for p in deployment.processes if p.is_engine)
