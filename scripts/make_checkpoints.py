@@ -26,6 +26,16 @@ WITH_TOWER = {
     # The id's own file has no vision_config; this one has it.
     "meta-llama/Llama-4-Scout-17B-16E-Instruct": "variant--Llama-4-Scout-17B-16E-Instruct-vision",
 }
+OTHER_STORAGE = {
+    # The file at hand is a 16-bit view; the published checkpoint is stored in FP8.
+    "mistralai/Ministral-3-3B-Instruct-2512",
+}
+QUANTIZED_BESIDE = {
+    # The quantization stands in a file of its own, which was not at hand; as in its siblings.
+    "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8": {
+        "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}
+    },
+}
 NAMED = (
     "meta-llama/Llama-3.1-8B-Instruct",
     "meta-llama/Llama-3.3-70B-Instruct",
@@ -85,6 +95,9 @@ def document(model: str, stem: str, configs: Path, provenance: dict[str, str]) -
     """The content of one file."""
     config = json.loads((configs / f"{stem}.json").read_text(encoding="utf-8"))
     basis = basis_of(stem, provenance)
+    if model in QUANTIZED_BESIDE:
+        config["hf_quant_config"] = QUANTIZED_BESIDE[model]
+        basis = "reconstructed"
     alias = stem != model.replace("/", "--")
     found: dict[str, Any] = {"source": source_of(model, stem, basis, alias)}
     if basis != "config":
@@ -118,7 +131,7 @@ def main() -> None:
         stem = WITH_TOWER.get(model) or model.replace("/", "--")
         if not (options.configs / f"{stem}.json").is_file():
             stem = aliases.get(model, "")
-        if not stem:
+        if not stem or model in OTHER_STORAGE:
             missing.append(model)
             continue
         path = checkpoint_path(options.into, model)

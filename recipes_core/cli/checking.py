@@ -21,10 +21,12 @@ def run(folders: Sequence[str], *, commands: bool, as_json: bool) -> None:
     """Print the findings, errors first and apart; leaves with 1 if there is an error."""
     from recipes_core.catalog.checks import check_catalog
     from recipes_core.catalog.loader import load_catalog
+    from recipes_core.sizing.declared import memory_findings
     from recipes_core.vllm_cli import versions
 
     catalog = load_catalog(*folders, on_error="collect")
     findings = check_catalog(catalog, released=versions())
+    findings += memory_findings(catalog)
     if commands:
         findings += [
             finding for entry in catalog.recipes.values() for finding in _commands(catalog, entry)

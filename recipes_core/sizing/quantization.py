@@ -175,6 +175,9 @@ def read_quantization(root: Mapping[str, Any], text: Mapping[str, Any], where: s
     result.kv_cache = _kv_cache(found)
     if method == "fp8" and not found.get("moe_quant_algo"):
         result.default = Format(_fp8_kind(found, where))
+        if text.get("compress_ratios") is not None and text.get("expert_dtype", "fp4") == "fp4":
+            # DeepSeek-V4 keeps its experts in MXFP4 unless the config says otherwise.
+            result.experts = Format("mxfp4")
     elif method in ("awq", "awq_marlin", "auto_awq"):
         result.default = _int4(found, where, "awq")
     elif method in ("gptq", "gptq_marlin"):

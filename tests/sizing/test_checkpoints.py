@@ -25,8 +25,11 @@ from recipes_core.sizing.checkpoint import (
     read_document,
     to_checkpoint,
 )
+from recipes_core.sizing.declared import active_parameters, memory_findings
 from recipes_core.sizing.facts import fold_names, sizing_facts
 from recipes_core.sizing.stored import read_stored
+from recipes_core.sizing.weights import parameter_count
+from tests.sizing.rows import architecture
 
 FILES = sorted((builtin_dir() / "checkpoints").glob("*/*.yaml"))
 
@@ -180,3 +183,37 @@ def test_every_recipe_is_sized_or_nothing() -> None:
                 json.dumps(found.to_json(), allow_nan=False)
     print(counts)
     assert counts["computed"] >= 90
+
+
+def test_declared_memory_is_compared_with_the_weights(tmp_path: Path) -> None:
+    catalog = load_catalog()
+    for finding in memory_findings(catalog):
+        assert finding.severity in ("warning", "info")
+        assert finding.line
+    recipe = builtin_dir() / "models" / "meta-llama" / "Llama-3.1-8B-Instruct.yaml"
+    target = tmp_path / "models" / "meta-llama" / recipe.name
+    target.parent.mkdir(parents=True)
+    text = recipe.read_text()
+    declared = catalog.recipes["meta-llama/Llama-3.1-8B-Instruct"].recipe.variants["default"]
+    said = f"vram_minimum_gb: {declared.vram_minimum_gb:g}"
+    assert said in text
+    for changed, code in (("12", "vram-below-weights"), ("400", "vram-far-above-weights")):
+        target.write_text(text.replace(said, f"vram_minimum_gb: {changed}", 1))
+        found = list(memory_findings(load_catalog("builtin", tmp_path)))
+        mine = [f for f in found if "Llama-3.1-8B-Instruct" in f.source]
+        assert code in {f.code for f in mine if "default" in f.where}
+
+
+def test_parameters_are_those_that_models_are_named_by(shared: Path) -> None:
+    for model, total, active in (
+        ("deepseek-ai/DeepSeek-V3", 671, 38),
+        ("Qwen/Qwen3-30B-A3B", 30.5, 3.3),
+        ("openai/gpt-oss-120b", 117, 5.7),
+        ("moonshotai/Kimi-K2-Instruct", 1026, 33),
+        ("zai-org/GLM-4.5", 353, 34),
+        ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4", 120.7, 12.8),
+        ("meta-llama/Llama-3.1-8B-Instruct", 8.03, 8.03),
+    ):
+        arch = architecture(shared, model)
+        assert parameter_count(arch) / 1e9 == pytest.approx(total, rel=0.01)
+        assert active_parameters(arch) / 1e9 == pytest.approx(active, rel=0.03)
