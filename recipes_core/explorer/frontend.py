@@ -85,6 +85,30 @@ class PanelTabs(anywidget.AnyWidget):
     label = traitlets.Unicode("Details").tag(sync=True)
 
 
+class Form(anywidget.AnyWidget):
+    """Fields as data, so that their number may change without a new widget.
+
+    Attributes:
+        fields: ``name``, ``label``, ``kind`` (``text number range select area``), ``value``, and
+            ``hint``, ``placeholder``, ``options`` or ``stops`` (pairs of text and value), ``rows``.
+    """
+
+    _esm = _read("form.js")
+
+    fields: traitlets.List[Any] = traitlets.List().tag(sync=True)
+
+    def __init__(self, on_field: Callable[[str, str], None], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.on_field = on_field
+        self.on_msg(self._receive)
+
+    def _receive(self, _: Any, message: Any, _buffers: Any) -> None:
+        if isinstance(message, dict) and message.get("kind") == "field":
+            name = str(message.get("name", ""))
+            if any(field["name"] == name for field in self.fields):
+                self.on_field(name, str(message.get("value", ""))[:262_144])
+
+
 def zip_of(files: dict[str, str]) -> bytes:
     """A zip of text files; scripts may be executed, and the bytes depend on the content alone."""
     buffer = io.BytesIO()

@@ -9,18 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from traitlets import HasTraits, Int, Unicode
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import BASELINE, Adjustment, Configuration, configure
-from recipes_core.deployment import Deployment, ReaderValues, deploy
+from recipes_core.deployment import Deployment, Process, ReaderValues, deploy
 from recipes_core.errors import RecipesError
+from recipes_core.findings import Finding
 from recipes_core.link import selection_of
 from recipes_core.options import options_of
 from recipes_core.selection import MAX_QUERY, Selection
+
+if TYPE_CHECKING:
+    from recipes_core.sizing import Sizing
 
 MAX_COMPARED = 4
 MAX_HISTORY = 100
@@ -66,7 +70,10 @@ class ExplorerState(HasTraits):
         self.deployment: Deployment | None = None
         self.notices: list[Adjustment] = []
         self.compared: list[Compared] = []
+        self.sizing_problem = ""
         self._history: list[_Moment] = []
+        self._sizings: list[tuple[Process, Sizing]] | None = None
+        self._checked: list[Finding] | None = None
 
     # --- opening ----------------------------------------------------------------------------
 
@@ -234,12 +241,60 @@ class ExplorerState(HasTraits):
         self.selection = _honoured(config)
         self.notices = [*moved, *config.adjustments]
         self.problem = ""
-        self.revision += 1
+        self._changed()
 
     def _redeploy(self) -> None:
         if self.configuration is not None:
             self.deployment = deploy(self.configuration, self.values)
-            self.revision += 1
+            self._changed()
+
+    def _changed(self) -> None:
+        self._sizings = self._checked = None
+        self.revision += 1
+
+    # --- beside the deployment: worked out when it is first asked for -------------------------
+
+    @property
+    def sizings(self) -> list[tuple[Process, Sizing]]:
+        """The memory of each engine that differs from the others."""
+        from recipes_core.sizing.configuration import size_processes
+
+        if self.configuration is None or self.deployment is None:
+            return []
+        if self._sizings is None:
+            try:
+                self._sizings = size_processes(self.configuration, self.deployment)
+                self.sizing_problem = ""
+            except RecipesError as error:
+                self._sizings, self.sizing_problem = [], str(error)
+        return self._sizings
+
+    @property
+    def tightest(self) -> Sizing | None:
+        """The engine that has the least room."""
+        found = [sized for _, sized in self.sizings]
+        return min(
+            found, key=lambda s: (s.fits is not False, s.max_concurrency or 0.0), default=None
+        )
+
+    @property
+    def declared_findings(self) -> list[Finding]:
+        """What laying the configuration out found, before any check of the commands."""
+        return self.deployment.findings if self.deployment is not None else []
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The deployment's findings, and what vLLM's own parser would say of its commands."""
+        if self.deployment is None:
+            return []
+        if self._checked is None:
+            from recipes_core.render.beside import command_findings
+
+            try:
+                self._checked = command_findings(self.deployment)
+            except RecipesError as error:
+                self._checked = [Finding("error", "vllm-version", str(error), "vllm")]
+        return [*self.deployment.findings, *self._checked]
 
     # --- sharing ----------------------------------------------------------------------------
 
@@ -250,6 +305,15 @@ class ExplorerState(HasTraits):
         parts = [f"model={quote(self.configuration.entry.id, safe='/')}"]
         rest = selection_of(self.configuration, name_hardware=True).to_query()
         return "&".join([*parts, *([rest] if rest else [])])
+
+    def command_line(self) -> str:
+        """The ``recipes show`` that prints the same configuration."""
+        if self.configuration is None:
+            return ""
+        from recipes_core.render.shell import quote as quoted
+
+        query = selection_of(self.configuration, name_hardware=True).to_query()
+        return f"recipes show {self.configuration.entry.id} --query {quoted(query)}"
 
     def page_query(self) -> str:
         """The query of the page's address: the configuration, the open panel, what is compared."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+from collections.abc import Callable
 from typing import Any
 
 import ipywidgets as w
@@ -17,10 +19,12 @@ from recipes_core.explorer.panels.details import DetailPanels
 from recipes_core.explorer.panels.find import FindPanel
 from recipes_core.explorer.panels.head import notices_html, status_html, summary, title_html
 from recipes_core.explorer.state import ExplorerState
-from recipes_core.explorer.widgets import Kit, visible
+from recipes_core.explorer.widgets import Kit, guarded, visible
 from recipes_core.render.shell import guarded_script
 
 log = logging.getLogger("recipes_core.explorer")
+WAKE_S = 0.05
+"""Seconds after which what is below the command is worked out."""
 
 
 class Explorer:
@@ -50,7 +54,15 @@ class Explorer:
         state.observe(lambda _: self.refresh(), "revision")
         state.observe(lambda _: self._say_notices(), "problem")
         state.observe(lambda _: self._address(), ["tab", "compared_revision"])
+        self._awake = False
         self.refresh()
+        _soon(guarded(self._wake, self.fail))
+
+    def _wake(self) -> None:
+        """What may come after the command: the checks of the parser, and the panel below."""
+        self._awake = True
+        self._say_notices()
+        self.details.wake()
 
     def _top(self) -> w.Box:
         brand = (
@@ -97,15 +109,13 @@ class Explorer:
             self.page.title = f"{config.recipe.meta.title} · vLLM recipes"
             self.page.hints = hints
             self.page.values = state.values_text()
-            self.page.announce = _announcement(
-                config.recipe.meta.title, summary(config, deployment)
-            )
+            self.page.announce = f"{config.recipe.meta.title}: {summary(config, deployment)}"
         self._shown = (config.entry.id, state.query())
         self.details.refresh()
 
     def _say_notices(self) -> None:
         state = self.state
-        findings = state.deployment.findings if state.deployment is not None else []
+        findings = state.findings if self._awake else state.declared_findings
         self.notices.value = notices_html(state.notices, findings, state.problem)
         visible(self.notices, bool(self.notices.value))
 
@@ -149,8 +159,14 @@ class Explorer:
         display(self.root)  # type: ignore[no-untyped-call]
 
 
-def _announcement(title: str, text: str) -> str:
-    return f"{title}: {text}"
+def _soon(call: Callable[[], None]) -> None:
+    """Call when the running cell is done; at once where there is no loop."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        call()
+    else:
+        loop.call_later(WAKE_S, call)
 
 
 __all__ = ["Explorer"]

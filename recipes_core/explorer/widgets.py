@@ -11,6 +11,8 @@ import ipywidgets as w
 from ipywidgets.widgets.widget_description import DescriptionStyle
 from ipywidgets.widgets.widget_string import HTMLStyle, TextStyle
 
+from recipes_core.explorer.frontend import Form
+
 log = logging.getLogger("recipes_core.explorer")
 OnError = Callable[[str], None]
 
@@ -77,6 +79,10 @@ class Kit:
         )
         field._dom_classes = ("rx-field", *classes)
         return field
+
+    def form(self, on_field: Callable[[str, str], None]) -> Form:
+        """A form whose fields are data."""
+        return Form(guarded(on_field, self.on_error), layout=self.layout)
 
     def dropdown(self, label: str, *classes: str) -> Dropdown:
         """A dropdown with its label above."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import ipywidgets as w
 
 from recipes_core.explorer.frontend import Page, PanelTabs
-from recipes_core.explorer.panels.memory import declared_html
 from recipes_core.explorer.widgets import Kit, guarded, visible
 
 if TYPE_CHECKING:
@@ -24,22 +23,22 @@ class Panel(Protocol):
         """Show the state as it is now."""
 
 
-class MemoryPanel:
-    """GPU memory."""
-
-    def __init__(self, kit: Kit, state: ExplorerState, page: Page) -> None:
-        self.state = state
-        self.table = kit.html()
-        self.box = kit.box([self.table], "rx-panel")
-
-    def refresh(self) -> None:
-        """Show the figures."""
-        if self.state.configuration is not None:
-            self.table.value = declared_html(self.state.configuration)
+PANELS: dict[str, tuple[str, str]] = {
+    "memory": ("GPU memory", "memory:MemoryPanel"),
+    "fit": ("Fit", "fit:FitPanel"),
+    "why": ("Why", "why:WhyPanel"),
+    "yours": ("Your cluster", "yours:YoursPanel"),
+    "guide": ("Guide", "guide:GuidePanel"),
+    "compare": ("Compare", "compare:ComparePanel"),
+    "share": ("Share & export", "share:SharePanel"),
+}
+"""Title, and the module and class of each panel; a module is loaded when its tab is opened."""
 
 
-Factory = Callable[[Kit, "ExplorerState", Page], Panel]
-PANELS: dict[str, tuple[str, Factory]] = {"memory": ("GPU memory", MemoryPanel)}
+def _make(name: str, kit: Kit, state: ExplorerState, page: Page) -> Panel:
+    module, _, kind = PANELS[name][1].partition(":")
+    made = getattr(import_module(f"recipes_core.explorer.panels.{module}"), kind)
+    return cast(Panel, made(kit, state, page))
 
 
 class DetailPanels:
@@ -50,22 +49,28 @@ class DetailPanels:
         self.built: dict[str, Panel] = {}
         tabs = [[name, title] for name, (title, _) in PANELS.items()]
         first = state.tab if state.tab in PANELS else next(iter(PANELS))
+        self.awake = False
         self.tabs = PanelTabs(tabs=tabs, value=first, layout=kit.layout)
         self.tabs.observe(guarded(self._chosen, kit.on_error), "value")
         self.place = kit.box([], "rx-panel-place")
         self.box = kit.box([self.tabs, self.place], "rx-panels")
-        self._open(first)
 
-    def _chosen(self, change: Any) -> None:
-        self.state.tab = change["new"]
-        self._open(change["new"])
+    def wake(self) -> None:
+        """Build the first panel; the command is on its way by then."""
+        self.awake = True
+        self._open(self.tabs.value)
         self.refresh()
 
+    def _chosen(self, change: Any) -> None:
+        name = change["new"]
+        if name in PANELS:
+            self.state.tab = name
+            self._open(name)
+            self.refresh()
+
     def _open(self, name: str) -> None:
-        if name not in PANELS:
-            return
         if name not in self.built:
-            self.built[name] = PANELS[name][1](self.kit, self.state, self.page)
+            self.built[name] = _make(name, self.kit, self.state, self.page)
             self.place.children = [panel.box for panel in self.built.values()]
         for key, panel in self.built.items():
             visible(panel.box, key == name)
@@ -73,5 +78,5 @@ class DetailPanels:
     def refresh(self) -> None:
         """Bring the open panel up to date; the others wait until they are opened."""
         panel = self.built.get(self.tabs.value)
-        if panel is not None:
+        if self.awake and panel is not None:
             panel.refresh()

@@ -53,6 +53,7 @@ function render({ model, el }) {
   const body = make("div", "rx-command-body");
   body.setAttribute("role", "tabpanel");
   const foot = make("div", "rx-command-foot");
+  const words = make("span", "rx-foot-text");
   bar.append(tabs, tools);
   el.append(bar, body, foot);
   const uid = `rx-${Math.random().toString(36).slice(2, 8)}`;
@@ -117,21 +118,6 @@ function render({ model, el }) {
       }
       tools.append(group);
     }
-    if (step.file) {
-      const get = make("button", "rx-button rx-quiet", "Script");
-      get.type = "button";
-      get.title = `Download ${step.file}`;
-      get.setAttribute("aria-label", `Download ${step.title} as a script`);
-      get.addEventListener("click", () => model.send({ kind: "script", id: step.id }));
-      tools.append(get);
-    }
-    if (model.get("several")) {
-      const all = make("button", "rx-button rx-quiet", "All (.zip)");
-      all.type = "button";
-      all.setAttribute("aria-label", "Download all scripts and files as a zip");
-      all.addEventListener("click", () => model.send({ kind: "zip" }));
-      tools.append(all);
-    }
     const copy = make("button", "rx-button rx-primary", "Copy");
     copy.type = "button";
     copy.dataset.rxCopy = "";
@@ -149,8 +135,28 @@ function render({ model, el }) {
       body.append(block(item));
       if (item.note) body.append(make("p", "rx-note", item.note));
     }
-    foot.textContent = step.note || "";
-    foot.dataset.note = step.note || "";
+    words.textContent = step.note || "";
+    words.dataset.note = step.note || "";
+    drawFoot(step);
+  }
+
+  function getter(text, label, message) {
+    const button = make("button", "rx-button rx-quiet", text);
+    button.type = "button";
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", () => model.send(message));
+    return button;
+  }
+
+  function drawFoot(step) {
+    const buttons = [];
+    if (step.file) {
+      buttons.push(getter("Script", `Download ${step.title} as a script`, { kind: "script", id: step.id }));
+    }
+    if (model.get("several")) {
+      buttons.push(getter("All (.zip)", "Download all scripts and files as a zip", { kind: "zip" }));
+    }
+    foot.replaceChildren(words, ...buttons);
   }
 
   function draw() {
@@ -178,10 +184,10 @@ function render({ model, el }) {
   });
   body.addEventListener("mouseover", (event) => {
     const row = event.target.closest("[data-why]");
-    foot.textContent = row ? row.dataset.why : foot.dataset.note;
+    words.textContent = row ? row.dataset.why : words.dataset.note;
   });
   body.addEventListener("mouseleave", () => {
-    foot.textContent = foot.dataset.note;
+    words.textContent = words.dataset.note;
   });
   // One draw for all traits of one message.
   const later = () => draw();
