@@ -182,20 +182,21 @@ def width_of(text: str) -> int:
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> list[str]:
-    """Rows in columns of equal width, the last one wrapped to the terminal."""
+    """Rows in columns of equal width; on a terminal the last one is wrapped to it."""
     shown = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
     every = [list(header), *shown] if header else shown
     if not every:
         return []
     widths = [max(width_of(row[i]) for row in every) for i in range(len(every[0]) - 1)]
-    room = max(24, shutil.get_terminal_size((120, 24)).columns - sum(widths) - 2 * len(widths))
+    columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 10_000
+    room = max(24, columns - sum(widths) - 2 * len(widths))
     lines = []
     for row in every:
         head = "".join(
             cell + " " * (size - width_of(cell) + 2)
             for cell, size in zip(row, widths, strict=False)
         )
-        last = textwrap.wrap(row[-1], room) or [""]
+        last = textwrap.wrap(row[-1], room, break_long_words=False) or [""]
         lines.append((head + last[0]).rstrip())
         lines += [" " * (sum(widths) + 2 * len(widths)) + part for part in last[1:]]
     return lines
