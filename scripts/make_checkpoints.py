@@ -37,6 +37,7 @@ QUANTIZED_BESIDE = {
     },
 }
 NAMED = (
+    "google/gemma-3-27b-it",
     "meta-llama/Llama-3.1-8B-Instruct",
     "meta-llama/Llama-3.3-70B-Instruct",
     "openai/gpt-oss-20b",
