@@ -97,6 +97,7 @@ def make_engine(config: Configuration, role: str = "serve") -> Engine:
         before.add(words, source)
     if not config.rules.is_omni:
         _drop_early_sizes(config, before, settled.pool, layers.before, findings)
+    findings += _uneven_tp(config, settled.pool)
     strategy = config.strategy
     source = Provenance(
         "strategy", f"strategies/{strategy.name}.yaml" if strategy else "", "parallel_flag"
@@ -104,6 +105,17 @@ def make_engine(config: Configuration, role: str = "serve") -> Engine:
     engine = Engine(config, role, layers, settled, before, source, findings)
     engine.port = _router_port(config, settled.pool)
     return engine
+
+
+def _uneven_tp(config: Configuration, pool: Pool) -> list[Finding]:
+    """A TP that few models can have, such as 3 or 24."""
+    tp = pool.tp
+    if tp & (tp - 1) == 0 or config.rules.is_omni or config.variant.tp_divides is not None:
+        return []
+    fewer = 1 << (config.profile.gpu_count.bit_length() - 1)
+    hint = f"; gpus={fewer} uses {fewer} of a node" if pool.nodes == 1 else ""
+    message = f"TP {tp} fits only models whose number of attention heads it divides{hint}"
+    return [Finding("warning", "tp-uneven", message, TP, "topology")]
 
 
 def _drop_early_sizes(

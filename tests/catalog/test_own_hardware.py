@@ -189,3 +189,10 @@ def test_a_bad_file_names_the_key(tmp_path: Path, text, says):
 def test_a_missing_file_is_said(tmp_path: Path):
     with pytest.raises(CatalogError, match="nosuch"):
         read_hardware_file(tmp_path / "nosuch.yaml")
+
+
+def test_an_uneven_count_of_gpus_is_a_warning(catalog):
+    found = deploy(configure(catalog, LLAMA, "hardware=3xH100")).findings
+    assert [finding.code for finding in found] == ["tp-uneven"]
+    assert "gpus=2 uses 2 of a node" in found[0].message
+    assert deploy(configure(catalog, LLAMA, "hardware=4xH100")).findings == []
