@@ -289,7 +289,7 @@ def _dtype(root: Fields, text: Fields, asked: str | None) -> tuple[str, list[str
             )
         return {"half": "float16", "float": "float32"}.get(str(asked), str(asked)), []
     value = text.get("dtype", "torch_dtype") or root.get("dtype", "torch_dtype")
-    if value is None:
+    if value in (None, "auto"):
         return "bfloat16", ["The config names no dtype; bfloat16 is assumed."]
     name = str(value).removeprefix("torch.")
     if name not in DTYPES:

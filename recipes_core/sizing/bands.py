@@ -62,7 +62,9 @@ def part_bands(
     less, more = weight_share(settings)
     below, above = activation_margin(settings, activation)
     group = settings.args.tp * (settings.args.dp if settings.arch.is_moe else 1)
-    if group > 1 and settings.rules.charges_graphs:
+    if settings.args.external_launcher and group > 1:
+        libraries = _around(non_torch, 0.02, 2.6)
+    elif group > 1 and settings.rules.charges_graphs:
         # Real tensor parallel was not run on these releases; NCCL may be charged or not.
         libraries = (min(non_torch, int(0.22 * GIB)), non_torch + int(0.4 * GIB))
     elif group > 1:

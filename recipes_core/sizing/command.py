@@ -84,6 +84,7 @@ def _parser() -> _Parser:
     add("--gpu-bytes", type=int, metavar="N", help="physical bytes of one GPU, as its driver says")
     add("--available-kv-bytes", type=int, metavar="N", help="measured budget per GPU")
     add("--vllm", metavar="X", help=f"release (default: {DEFAULT_VLLM})")
+    add("--env", action="append", default=[], metavar="NAME=VALUE", help="the engine's environment")
     add("--users", type=int, default=1, metavar="N", help="requests at once, for the answers")
     add("--length", type=int, metavar="L", help="tokens of each request, for the answers")
     add("--log", type=Path, metavar="FILE", help="start-up log to compare with; - for stdin")
@@ -164,7 +165,11 @@ def _request(
     if path.suffix == ".json" or path.is_dir():
         arch = Architecture.from_config(path)
         return Request(
-            arch, _gpu(options, log), ["vllm", "serve", subject, *flags], {}, vllm or DEFAULT_VLLM
+            arch,
+            _gpu(options, log),
+            ["vllm", "serve", subject, *flags],
+            _environment(options),
+            vllm or DEFAULT_VLLM,
         )
     return _from_catalog(options, subject, flags, vllm, log)
 
@@ -188,7 +193,11 @@ def _from_catalog(
         if known is None:
             return None
         return Request(
-            known, _gpu(options, log), ["vllm", "serve", subject, *flags], {}, vllm or DEFAULT_VLLM
+            known,
+            _gpu(options, log),
+            ["vllm", "serve", subject, *flags],
+            _environment(options),
+            vllm or DEFAULT_VLLM,
         )
     try:
         return _from_recipe(options, catalog, subject, flags, vllm)
@@ -196,7 +205,11 @@ def _from_catalog(
         if known is None:
             raise
         return Request(
-            known, _gpu(options, log), ["vllm", "serve", subject, *flags], {}, vllm or DEFAULT_VLLM
+            known,
+            _gpu(options, log),
+            ["vllm", "serve", subject, *flags],
+            _environment(options),
+            vllm or DEFAULT_VLLM,
         )
 
 
@@ -233,7 +246,19 @@ def _from_recipe(
     if options.gpu_bytes is not None:
         gpu = _with_bytes(gpu, options.gpu_bytes)
     release = vllm or adapter.version_of(deployment)
-    return Request(known, gpu, [*process.argv, *flags], process.env, release)
+    env = {**process.env, **_environment(options)}
+    return Request(known, gpu, [*process.argv, *flags], env, release)
+
+
+def _environment(options: argparse.Namespace) -> dict[str, str]:
+    """The engine's environment, from ``--env NAME=VALUE``."""
+    found: dict[str, str] = {}
+    for pair in options.env:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--env is {pair!r}; NAME=VALUE is needed")
+        found[name] = value
+    return found
 
 
 def _with_bytes(gpu: Gpu, memory: int) -> Gpu:

@@ -13,10 +13,18 @@ from recipes_core.sizing.constants import FITTED, Constants
 from recipes_core.sizing.engine import EngineArguments
 from recipes_core.sizing.fields import ConfigError
 from recipes_core.sizing.hardware import Gpu
-from recipes_core.sizing.kv_cache import Capacity, KvPlan, bytes_for, capacity, kv_plan
+from recipes_core.sizing.kv_cache import (
+    UNSIZED_KV,
+    Capacity,
+    KvPlan,
+    bytes_for,
+    capacity,
+    kv_plan,
+)
 from recipes_core.sizing.overhead import graph_estimate, non_torch, outside_budget
 from recipes_core.sizing.result import Sizing
 from recipes_core.sizing.settings import Settings, resolve
+from recipes_core.sizing.shapes import Moe
 from recipes_core.sizing.versions import DEFAULT_VLLM, rules
 from recipes_core.sizing.weights import Allocator, Weights, checkpoint_bytes, rank_weights
 
@@ -71,6 +79,7 @@ class Room:
         need: Bytes that one request of full length needs.
         given: The bytes were given, not predicted.
         measured: They come from a log.
+        unsized: The layout of the cache's type is not known.
     """
 
     index: int
@@ -80,6 +89,7 @@ class Room:
     need: int
     given: bool
     measured: bool
+    unsized: bool = False
 
 
 def size(
@@ -90,7 +100,7 @@ def size(
     env: Mapping[str, str] | None = None,
     vllm: str = DEFAULT_VLLM,
     available_kv_bytes: int | None = None,
-    nccl: bool = True,
+    nccl: bool | None = None,
     constants: Constants = FITTED,
 ) -> Sizing:
     """The memory that one engine takes on each of its GPUs.
@@ -102,7 +112,8 @@ def size(
         env: The engine's environment.
         vllm: The release, such as ``0.25.0``.
         available_kv_bytes: A measured budget per GPU in place of the predicted one.
-        nccl: Ranks of a group talk to each other; False only for a rank that was run alone.
+        nccl: NCCL's memory is charged. None: it is, but for ranks of an external launcher, which
+            were measured one at a time.
         constants: Fitted figures.
 
     Returns:
@@ -117,6 +128,7 @@ def size(
     if isinstance(checkpoint, Declared):
         return _declared(checkpoint, gpu, engine, vllm)
     settings = resolve(checkpoint, engine, gpu, rules(vllm))
+    nccl = not engine.external_launcher if nccl is None else nccl
     if engine.max_model_len_auto:
         settings = _longest(settings, available_kv_bytes, nccl, constants)
     return size_settings(settings, available_kv_bytes, nccl=nccl, constants=constants)
@@ -131,6 +143,7 @@ def size_settings(
 ) -> Sizing:
     """Like `size`, for an engine that is already resolved."""
     known = bool(settings.arch.layers) and not settings.arch.missing
+    unsized = any(part in settings.kv.kv_dtype for part in UNSIZED_KV)
     ranks = engine_ranks(settings, nccl=nccl, constants=constants)
     plan = kv_plan(settings.arch, settings.kv, settings.parts) if known else None
     budget = [r.available for r in ranks]
@@ -146,6 +159,7 @@ def size_settings(
         need=bytes_for(plan, settings.max_model_len)[tightest] if plan is not None else 0,
         given=given is not None,
         measured=available_kv_bytes is not None,
+        unsized=unsized,
     )
     origin = non_torch(settings, constants, nccl=nccl)[1]
     return _result(
@@ -225,8 +239,13 @@ def _result(
             f"The engine's share and what it holds beside it exceed the card by {-free:,} bytes; "
             "lower --gpu-memory-utilization."
         )
+    if room.unsized:
+        assumptions.append(
+            f"The layout of a KV cache in {settings.kv.kv_dtype} is not known here; its tokens "
+            "cannot be told."
+        )
     fits: bool | None = None
-    if plan is not None or (known and arch.layers):
+    if plan is not None or (known and arch.layers and not room.unsized):
         fits = available >= need and available > 0 and not settings.problems
     kv = (available, available) if room.given else kv_band(available, bands)
     return Sizing(
@@ -242,7 +261,7 @@ def _result(
         outside=outside if known else None,
         free=free if known else None,
         band={**bands, "kv_cache": kv} if known else {},
-        kv_bytes_per_token=plan.token_bytes if plan is not None else (0 if known else None),
+        kv_bytes_per_token=_token_bytes(room, known=known),
         kv_block_size=plan.block_size if plan is not None else None,
         kv_blocks=found.blocks if found is not None else None,
         kv_tokens=found.tokens if found is not None else None,
@@ -250,13 +269,19 @@ def _result(
         max_model_len=settings.max_model_len,
         fits=fits,
         shortfall=max(0, need - available) if known else None,
-        needed=need if known else None,
+        needed=need if known and not room.unsized else None,
         assumptions=tuple(dict.fromkeys(assumptions)),
         problems=settings.problems,
         settings=settings,
         plan=plan,
         ranks=ranks,
     )
+
+
+def _token_bytes(room: Room, *, known: bool) -> int | None:
+    if room.plan is not None:
+        return room.plan.token_bytes
+    return 0 if known and not room.unsized else None
 
 
 def _assumptions(settings: Settings, non_torch_origin: str) -> list[str]:
@@ -267,7 +292,7 @@ def _assumptions(settings: Settings, non_torch_origin: str) -> list[str]:
             f"No driver figure of a {settings.gpu.id} is known; 0.99 of its catalog memory is "
             "taken."
         )
-    if args.tp > 1 or (args.dp > 1 and arch.is_moe):
+    if (args.tp > 1 and not args.external_launcher) or (args.dp > 1 and arch.is_moe):
         found.append(
             f"Memory of libraries and NCCL is {non_torch_origin}; on this release it was not "
             "measured with real tensor parallel."
@@ -289,11 +314,26 @@ def _assumptions(settings: Settings, non_torch_origin: str) -> list[str]:
         found.append("Whisper is read from source alone; no run of it was measured.")
     if settings.load.draft_layers:
         found.append("MTP layers are counted from the config; no run with them was measured.")
+    if args.external_launcher and args.tp > 1:
+        found.append("Ranks of an external launcher were measured alone; NCCL may take 2 GiB more.")
+    if _could_use_deep_gemm(settings):
+        found.append(
+            "Experts in block FP8 are counted without DeepGEMM's larger buffers; set "
+            "VLLM_USE_DEEP_GEMM=1 to count them."
+        )
     if args.kv_connector:
         found.append("Buffers of the KV connector are not counted.")
     if args.kv_offload:
         found.append(f"{args.kv_offload:,} bytes of host memory are asked for offloaded KV cache.")
     return found
+
+
+def _could_use_deep_gemm(settings: Settings) -> bool:
+    """Whether DeepGEMM would change the figures but was not counted."""
+    if settings.step.deep_gemm or settings.args.env.get("VLLM_USE_DEEP_GEMM") == "0":
+        return False
+    feeds = (f for la in settings.arch.kinds[0] for f in la.feeds)
+    return any(isinstance(f, Moe) and f.routed.kind == "fp8_block" for f in feeds)
 
 
 def _longest(

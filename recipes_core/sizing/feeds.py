@@ -47,7 +47,7 @@ def read_feeds(source: Source) -> list[tuple[Feed, ...]]:
     if blocks is not None and any(b in ("moe", "mlp") for b in blocks):
         kinds = {"mlp": "dense", "moe": "moe"}
         return [_feed(source, i, kinds.get(str(b), "")) for i, b in enumerate(blocks[:count])]
-    has_experts = text.get(*_EXPERTS) is not None and text.get("enable_moe_block") is not False
+    has_experts = text.get(*_EXPERTS) not in (None, 0) and text.get("enable_moe_block") is not False
     if not has_experts:
         return [_feed(source, i, "dense") for i in range(count)]
     if text.flag("enable_moe_block"):
@@ -59,7 +59,7 @@ def read_feeds(source: Source) -> list[tuple[Feed, ...]]:
 def _sparse_layers(source: Source) -> list[bool]:
     """Which layers have experts, from whichever of the known keys the config uses."""
     text, count = source.text, source.layers
-    kinds = text.items("mlp_layer_types", length=count)
+    kinds = text.items("mlp_layer_types", length=count, exact=True)
     if kinds is not None:
         return [kind == "sparse" for kind in kinds[:count]]
     if "interleave_moe_layer_step" in text:
@@ -115,7 +115,9 @@ def _dense(source: Source, layer: int) -> Mlp:
     )
     if text.get(*names) is None:
         text.require("intermediate_size")
-    inner = text.whole(*names)
+    inner = _of_layer(source, layer, *names)
+    if inner < 1:
+        raise text.fail("intermediate_size", f"is {inner}; it must be at least 1")
     if source.model_type == "lfm2" and text.flag("block_auto_adjust_ff_dim", default=True):
         scaled = 2 * inner / 3 * text.number("block_ffn_dim_multiplier", default=1.0)
         inner = _round_up(scaled, text.whole("block_multiple_of", default=256))

@@ -144,15 +144,18 @@ class Fields:
         value = self.get(name)
         return None if value is None else Fields(value, f"{self.where}: {name}")
 
-    def items(self, *names: str, length: int | None = None) -> list[Any] | None:
+    def items(
+        self, *names: str, length: int | None = None, exact: bool = False
+    ) -> list[Any] | None:
         """A list, None where there is none.
 
         Args:
             names: Spellings of the key.
             length: How many entries there must be, at least.
+            exact: More are wrong too.
 
         Raises:
-            ConfigError: Not a list, or shorter than ``length``.
+            ConfigError: Not a list, or of the wrong length.
         """
         value = self.get(*names)
         if value is None:
@@ -160,7 +163,7 @@ class Fields:
         name = next(n for n in names if self.data.get(n) is not None)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self.fail(name, f"is {shown(value)}; a list is needed")
-        if length is not None and len(value) < length:
+        if length is not None and (len(value) < length or (exact and len(value) > length)):
             raise self.fail(name, f"has {len(value)} entries; `num_hidden_layers` is {length}")
         return list(value)
 

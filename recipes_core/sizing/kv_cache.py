@@ -44,9 +44,15 @@ KV_BYTES: dict[str, float] = {
     "int8": 1,
     "uint8": 1,
     "nvfp4": 0.5625,
+    "nvfp4_ds_mla": 0.5625,
 }
 """Bytes per element by ``--kv-cache-dtype`` (nvfp4: half a byte and a scale per 16)."""
 
+UNSIZED_KV = ("per_token_head", "turboquant", "octave", "ultraquant", "nvfp4_4over6")
+"""Parts of the names of types that vLLM knows and whose layout is not known here."""
+
+_PACKED = {"fp8_ds_mla": 656.0, "nvfp4_ds_mla": 352.0}
+"""Bytes per token of packed latents, with their scales and unquantized rotary part."""
 _INDEX_SCALE = 4
 _V4_STATE = 584
 _V4_ALIGN = 576
@@ -182,11 +188,13 @@ def kv_plan(arch: Architecture, options: KvOptions, parts: tuple[Stage, ...]) ->
         parts: The pipeline ranks.
 
     Returns:
-        None for a model without any cache.
+        None for a model without any cache, or a cache type whose layout is not known.
 
     Raises:
         ConfigError: Flags that the engine refuses.
     """
+    if any(part in options.kv_dtype for part in UNSIZED_KV):
+        return None
     if options.kv_dtype not in KV_BYTES:
         raise ConfigError(
             "--kv-cache-dtype",
@@ -241,10 +249,9 @@ def _specs(arch: Architecture, mixer: Mixer, o: KvOptions) -> list[Spec]:
         window = mixer.window or mixer.chunk or (arch.encoder_positions if mixer.cross else 0)
         return [Spec(kind, token, block, math.ceil(token * block), window)]
     if isinstance(mixer, Mla):
-        packed = o.kv_dtype == "fp8_ds_mla" or (
-            mixer.indexer is not None and o.kv_dtype.startswith("fp8") and o.dsa_packed
-        )
-        token = 656.0 if packed else _entry(mixer.kv_rank + mixer.rope, size)
+        token = _PACKED.get(o.kv_dtype, _entry(mixer.kv_rank + mixer.rope, size))
+        if mixer.indexer is not None and o.kv_dtype.startswith("fp8") and o.dsa_packed:
+            token = _PACKED["fp8_ds_mla"]
         found = [Spec("full", token, block, math.ceil(token * block))]
         if mixer.indexer is not None:
             index = mixer.indexer.dim + _INDEX_SCALE

@@ -92,7 +92,7 @@ def mixer_plan(source: Source) -> list[tuple[str, ...]]:
     pattern = text.get("hybrid_override_pattern")
     if isinstance(pattern, str):
         return _letters(source, pattern)
-    blocks = text.items("layers_block_type", length=count)
+    blocks = text.items("layers_block_type", length=count, exact=True)
     if blocks is not None:
         return [_typed(source, "layers_block_type", b) for b in blocks[:count]]
     linear = text.section("linear_attn_config")
@@ -107,7 +107,7 @@ def mixer_plan(source: Source) -> list[tuple[str, ...]]:
     if source.model_type == "lfm2" and "layer_types" not in text:
         full = {whole(i, text.where, "full_attn_idxs", 0) for i in text.require("full_attn_idxs")}
         return [("full",) if i in full else ("conv",) for i in range(count)]
-    types = text.items("layer_types", length=count)
+    types = text.items("layer_types", length=count, exact=True)
     if types is not None:
         return _with_window(source, [_typed(source, "layer_types", t) for t in types[:count]])
     if "full_attention_interval" in text:

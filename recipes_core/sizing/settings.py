@@ -315,11 +315,17 @@ def _env_int(env: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _deep_gemm(arch: Architecture, args: EngineArguments, rules: Rules) -> bool:
-    """Whether block-FP8 experts run in DeepGEMM: the default where it is installed."""
+    """Whether block-FP8 experts run in DeepGEMM.
+
+    It is used where it is installed, which a command does not show. Logs of 0.18 have no room for
+    its larger buffers; sparse attention cannot do without it.
+    """
     if args.moe_backend not in ("auto", "deep_gemm"):
         return False
     asked = args.env.get("VLLM_USE_DEEP_GEMM") == "1" or args.moe_backend == "deep_gemm"
-    if args.env.get("VLLM_USE_DEEP_GEMM") == "0" or not (rules.deep_gemm or asked):
+    if args.env.get("VLLM_USE_DEEP_GEMM") == "0":
+        return False
+    if not asked and not (rules.deep_gemm and arch.has_indexer):
         return False
     return any(
         isinstance(f, Moe) and f.routed.kind == "fp8_block"

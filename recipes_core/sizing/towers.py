@@ -18,7 +18,10 @@ def read_tower(source: Source) -> Tower | None:
     """
     if source.model_type == "whisper":
         return _whisper(source)
-    vision = source.root.section("vision_config")
+    root = source.root.section("thinker_config") or source.root
+    if root.get("audio_config") is not None:
+        source.notes.append("The audio encoder's weights are not counted.")
+    vision = root.section("vision_config")
     if vision is None:
         return None
     hidden = vision.optional("hidden_size", "vt_hidden_size", "width")

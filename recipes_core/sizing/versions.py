@@ -31,8 +31,7 @@ class Rules:
         absorbed: MLA keeps an absorbed copy of its up projection in 16 bits too (seen on 0.19).
         mxfp4_pad: Padding of gpt-oss's experts (0.19 pads more than 0.25).
         mode_all: ``--mamba-cache-mode all`` exists (until 0.31).
-        deep_gemm: Block-FP8 experts run in DeepGEMM where it is installed (its larger buffers are
-            seen on 0.25, not on 0.18).
+        deep_gemm: DeepGEMM's larger buffers are seen with sparse attention (on 0.25, not on 0.18).
         large_batches: GPUs of 160 GiB and more have larger default batches (read in 0.33).
         mla_blocks_of_64: MLA on Hopper keeps blocks of 64 tokens (logs up to 0.16).
         measured: Rows of this release were measured.

@@ -16,7 +16,6 @@ TEXT_TO_VISION = {
     # The config of this id was published without its vision_config; the run loaded the tower.
     "meta-llama/Llama-4-Scout-17B-16E-Instruct": "variant/Llama-4-Scout-17B-16E-Instruct-vision",
 }
-LOCAL_ARGUMENTS = ("distributed_executor_backend", "disable_custom_all_reduce")
 
 
 def config_path(shared: Path, model: str) -> Path:
@@ -58,7 +57,7 @@ def command(arguments: dict[str, Any]) -> list[str]:
     words = ["vllm", "serve", "model"]
     for key, value in arguments.items():
         flag = f"--{key.replace('_', '-')}"
-        if key in LOCAL_ARGUMENTS or (key == "enforce_eager" and value is False):
+        if key == "enforce_eager" and value is False:
             continue
         if value is True:
             words.append(flag)
@@ -76,7 +75,7 @@ def h200_rows(shared: Path) -> list[dict[str, Any]]:
 
 def size_h200(shared: Path, row: dict[str, Any], **more: Any) -> Sizing:
     """Sizes one H200 row from its config and flags alone."""
-    env = {} if row["id"].startswith("b91") else {"VLLM_USE_DEEP_GEMM": "0"}
+    env: dict[str, str] = {}
     arguments = dict(row["engine_args"])
     if "v1runner" in row["id"]:
         env["VLLM_USE_V2_MODEL_RUNNER"] = "0"
@@ -88,7 +87,6 @@ def size_h200(shared: Path, row: dict[str, Any], **more: Any) -> Sizing:
         H200,
         command(arguments),
         env=env,
-        nccl=row["simulated_tp"] is None,
         **more,
     )
 

@@ -59,6 +59,7 @@ def without(key: str) -> dict[str, Any]:
         ({**LLAMA, "num_attention_heads": 33}, "num_attention_heads"),
         ({**LLAMA, "torch_dtype": "int3"}, "torch_dtype"),
         ({**LLAMA, "layer_types": ["full_attention"] * 3}, "layer_types"),
+        ({**LLAMA, "layer_types": ["full_attention"] * 33}, "layer_types"),
         ({**LLAMA, "layer_types": ["ful_attention"] * 32}, "layer_types"),
         ({**LLAMA, "layer_types": "full_attention"}, "layer_types"),
         ({**LLAMA, "quantization_config": "fp8"}, "quantization_config"),
@@ -217,3 +218,21 @@ def test_any_config_is_sized_or_refused(base: dict[str, Any], changes: dict[str,
         return
     text = json.dumps(found.to_json(), allow_nan=False)
     assert all(v is None or v >= 0 for k, v in found.per_gpu.items() if k != "free"), text
+
+
+def test_no_experts_at_all_is_a_dense_model() -> None:
+    arch = Architecture.from_config({**MIXTRAL, "num_local_experts": 0})
+    assert not arch.is_moe
+
+
+@pytest.mark.parametrize("kind", ["fp8_per_token_head", "turboquant_4bit_nc", "octave_k3v3"])
+def test_cache_type_of_unknown_layout_gives_no_tokens(kind: str) -> None:
+    found = size(Architecture.from_config(LLAMA), H200, ["m", "--kv-cache-dtype", kind])
+    assert found.weights
+    assert (found.kv_tokens, found.fits, found.kv_bytes_per_token) == (None, None, None)
+    assert any(kind in note for note in found.assumptions)
+
+
+def test_cache_type_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ConfigError, match="allowed: auto"):
+        size(Architecture.from_config(LLAMA), H200, ["m", "--kv-cache-dtype", "fp9"])
