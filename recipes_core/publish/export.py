@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -57,6 +58,13 @@ class Options:
     """Sizes and findings in every rendering."""
     values: ReaderValues = field(default_factory=ReaderValues)
     """Placeholders that are the same for all readers of the site."""
+
+    def __post_init__(self) -> None:
+        if self.base_url is not None:
+            parts = urlsplit(self.base_url)
+            if parts.scheme not in {"http", "https"} or not parts.netloc or parts.fragment:
+                raise RecipesError(f"{self.base_url!r} is no http(s) address of a site")
+            object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 
 
 class Report(NamedTuple):
@@ -211,11 +219,17 @@ def _digests(catalog: Catalog, options: Options, pages_of: dict[str, list[Page]]
 _WORK: list[_Work] = []
 
 
+def _processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _run(work: _Work, jobs: int | None) -> Iterator[_Done]:
-    """One result for each recipe, in the catalog's order."""
+    """One result for each recipe, as they come."""
     recipes = list(work.catalog.recipes)
-    count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or 1
-    count = min(count, len(recipes))
+    count = min(jobs or _processors(), len(recipes))
     _WORK.append(work)
     try:
         if count < 2 or "fork" not in multiprocessing.get_all_start_methods():
@@ -227,8 +241,7 @@ def _run(work: _Work, jobs: int | None) -> Iterator[_Done]:
         with multiprocessing.get_context("fork").Pool(count, gc.disable) as pool:
             # The largest recipes come first, lest one worker end long after the others.
             order = sorted(recipes, key=lambda name: -_weight(work.catalog.recipes[name]))
-            done = {item.recipe: item for item in pool.imap_unordered(_one, order, chunksize=2)}
-        yield from (done[name] for name in recipes)
+            yield from pool.imap_unordered(_one, order, chunksize=2)
     finally:
         gc.unfreeze()
         _WORK.pop()

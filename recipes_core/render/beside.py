@@ -71,11 +71,7 @@ def command_findings(deployment: Deployment, version: str | None = None) -> list
 
 def sizing_json(config: Configuration, deployment: Deployment) -> dict[str, Any] | None:
     """The ``sizing`` object; None where nothing is known of the checkpoint."""
-    import recipes_core.sizing as room
+    from recipes_core.sizing import size_configuration
 
-    adapter = getattr(room, "size_configuration", None)
-    if adapter is None:
-        return None
-    sized = adapter(config, deployment)
-    found: dict[str, Any] | None = sized.to_json() if sized is not None else None
-    return found
+    sized = size_configuration(config, deployment)
+    return sized.to_json() if sized is not None else None
