@@ -90,7 +90,8 @@ def longest_context(sizing: Sizing, users: int = 1) -> int | None:
 
 
 def _holds(plan: KvPlan, budget: Sequence[int], length: int, users: int) -> bool:
-    blocks = min(b // size for b, size in zip(budget, plan.block_bytes, strict=True))
+    rooms = (b // size for b, size in zip(budget, plan.block_bytes, strict=True) if size)
+    blocks = min(rooms, default=0)
     return blocks >= plan.blocks_for(length) * users
 
 

@@ -205,7 +205,7 @@ def _tightest(plan: KvPlan | None, budget: Sequence[int]) -> int:
     """The rank that holds the fewest blocks: it decides for all."""
     if plan is None:
         return min(range(len(budget)), key=lambda i: budget[i])
-    return min(range(len(budget)), key=lambda i: budget[i] / plan.block_bytes[i])
+    return min(range(len(budget)), key=lambda i: budget[i] / max(plan.block_bytes[i], 1))
 
 
 def _result(

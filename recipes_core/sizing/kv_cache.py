@@ -442,9 +442,13 @@ def capacity(plan: KvPlan, available: Sequence[int], *, tokens_from_blocks: bool
         tokens_from_blocks: The log's tokens as vLLM 0.20.0 and older count them.
     """
     length = plan.options.max_model_len
-    blocks = min(
-        max(0, given) // need for given, need in zip(available, plan.block_bytes, strict=True)
-    )
+    # A rank without any cached layer sets no limit.
+    rooms = [
+        max(0, given) // need
+        for given, need in zip(available, plan.block_bytes, strict=True)
+        if need
+    ]
+    blocks = min(rooms, default=0)
     per_request = plan.blocks_for(length)
     concurrency = blocks / per_request if per_request else 0.0
     if tokens_from_blocks:
