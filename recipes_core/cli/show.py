@@ -204,8 +204,16 @@ def json_text(config: Configuration, deployment: Deployment, checks: Iterable[Fi
 def with_home(deployment: Deployment) -> None:
     """Let argument vectors that run without a shell know the caller's cache folder."""
     values = deployment.values
-    given = {"HF_CACHE": cache_folder(), **values.placeholders}
-    deployment.values = replace(values, placeholders=given)
+    if values == ReaderValues():
+        deployment.values = _only_home()
+    elif "HF_CACHE" not in values.placeholders:
+        given = {"HF_CACHE": cache_folder(), **values.placeholders}
+        deployment.values = replace(values, placeholders=given)
+
+
+@cache
+def _only_home() -> ReaderValues:
+    return ReaderValues({"HF_CACHE": cache_folder()})
 
 
 @cache
