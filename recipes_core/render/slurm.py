@@ -107,8 +107,16 @@ def _node(deployment: Deployment, number: int, machine: Machine) -> list[str]:
 
 
 def _process(deployment: Deployment, process: Process, *, background: bool) -> list[str]:
-    text = script(process).split("\n")
     head = f"      # {process_heading(deployment, process)}"
-    if not background:
-        return [head, *(f"      {line}" for line in text)]
-    return [head, "      (", *(f"        {line}" for line in text), "      ) &"]
+    depth = 8 if background else 6
+    body = _indented(process, depth)
+    return [head, "      (", *body, "      ) &"] if background else [head, *body]
+
+
+def _indented(process: Process, depth: int) -> list[str]:
+    """The process's text, moved right only where no line end is part of a word."""
+    lines = script(process).split("\n")
+    words = [*process.argv, *process.env.values(), *process.local_env.values()]
+    if any("\n" in word for word in words) or "<<" in (process.text or ""):
+        return lines
+    return [" " * depth + line for line in lines]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,12 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
 
 
+def _is_closed(lines: Sequence[str], block: Sequence[int], mark: str) -> bool:
+    first, end = block
+    last = lines[end - 1].strip(" >")
+    return end - first > 1 and len(last) >= len(mark) and set(last) == {mark[0]}
+
+
 @lru_cache(maxsize=512)
 def shifted(markdown: str, levels: int) -> str:
     """Markdown with its headings some levels down and its tags inert; code stays as it is.
@@ -89,6 +95,14 @@ def shifted(markdown: str, levels: int) -> str:
         first, end = token.map
         if token.type in {"fence", "code_block"}:
             kept.update(range(first, end))
+            if (
+                token.type == "fence"
+                and end == len(lines)
+                and not _is_closed(lines, token.map, token.markup)
+            ):
+                # Or it would swallow what follows on the page.
+                kept.add(len(lines))
+                lines.append(token.markup)
         elif token.type == "heading_open":
             level = min(6, int(token.tag[1:]) + levels)
             if token.markup[0] == "#":

@@ -144,3 +144,10 @@ def test_a_fence_cannot_be_closed_by_its_body():
 def test_a_line_has_no_line_ends_or_control_characters():
     assert one_line("a\r\n# b\x00\x07") == "a # b"
     assert inline("x\n## <script>") == "x ## &lt;script>"
+
+
+def test_an_open_fence_is_closed_at_the_end():
+    assert shifted("# a\n\n```bash\nx", 1) == "## a\n\n```bash\nx\n```"
+    assert shifted("~~~~\nx\n~~~\n", 1) == "~~~~\nx\n~~~\n~~~~"
+    assert shifted("```\nx\n```", 1) == "```\nx\n```"
+    assert shifted("```", 1) == "```\n```"
