@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recipes_core.sizing.fields import Fields
-from recipes_core.sizing.layers import Source
 from recipes_core.sizing.shapes import Feed, Format, Mlp, Moe
+from recipes_core.sizing.source import Source
 
 _ROOMS = ("mlp", "feed_forward", "block_sparse_moe", "mixer", "ffn")
 _EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")

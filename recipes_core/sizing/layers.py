@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from recipes_core.sizing.families import Family
 from recipes_core.sizing.fields import Fields, nearest, shown, whole
-from recipes_core.sizing.quantization import Quantization
+from recipes_core.sizing.recurrent import (
+    read_conv,
+    read_delta,
+    read_kda,
+    read_mamba1,
+    read_mamba2,
+)
 from recipes_core.sizing.shapes import (
     Attention,
     CompressedAttention,
     Format,
-    GatedDelta,
     Indexer,
-    Kda,
-    Mamba1,
-    Mamba2,
     Mixer,
     Mla,
-    ShortConv,
 )
+from recipes_core.sizing.source import Source
 
 _LAYER_TYPES = {
     "full_attention": "full",
@@ -35,45 +34,9 @@ _LAYER_TYPES = {
     "moe": "feed",
     "mlp": "feed",
 }
-_STATE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-
-
-@dataclass
-class Source:
-    """A config.json being read.
-
-    Args:
-        root: The whole config.
-        text: Its language part, the same object in a text model.
-        model_type: Of the language part.
-        family: What its code does.
-        quant: How its linears are stored.
-        hidden: Width of the model.
-        layers: Number of decoder layers.
-        notes: Assumptions, in words.
-        missing: What could not be read.
-    """
-
-    root: Fields
-    text: Fields
-    model_type: str
-    family: Family
-    quant: Quantization
-    hidden: int
-    layers: int
-    notes: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-
-    def stored(self, layer: int, *parts: str, rooms: tuple[str, ...]) -> Format:
-        """The storage of one linear of a layer, by all its possible module names."""
-        if self.quant.method is None:
-            return self.quant.default
-        names = [f"layers.{layer}.{room}.{part}" for room in rooms for part in parts]
-        return self.quant.of(*names)
 
 
 _ATTENTION_ROOMS = ("self_attn", "attn", "mixer", "attention")
-_LINEAR_ROOMS = ("linear_attn", "mixer", "mamba", "self_attn", "conv")
 
 
 def mixer_plan(source: Source) -> list[tuple[str, ...]]:
@@ -191,10 +154,10 @@ def read_mixers(source: Source) -> list[tuple[Mixer, ...]]:
         "sliding": _attention,
         "chunked": _attention,
         "compressed": _compressed,
-        "delta": _delta,
-        "kda": _kda,
-        "conv": _conv,
-        "mamba": _mamba1 if _is_mamba1(source) else _mamba2,
+        "delta": read_delta,
+        "kda": read_kda,
+        "conv": read_conv,
+        "mamba": read_mamba1 if _is_mamba1(source) else read_mamba2,
     }
     cache: dict[tuple[object, ...], Mixer] = {}
     result: list[tuple[Mixer, ...]] = []
@@ -332,97 +295,6 @@ def _compressed(source: Source, layer: int, _kind: str) -> Mixer:
         window=text.whole("sliding_window"),
         indexer=indexer,
         linear=source.stored(layer, "wq_b", "q_b_proj", rooms=("attn", "self_attn")),
-    )
-
-
-def _state_bytes(source: Source, default: int) -> int:
-    value = source.text.get("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
-    return _STATE_BYTES.get(str(value), default)
-
-
-def _mamba2(source: Source, layer: int, _kind: str) -> Mixer:
-    text = source.text
-    heads = text.whole("mamba_num_heads", "mamba_n_heads", "num_heads")
-    head_dim = text.whole("mamba_head_dim", "mamba_d_head", "head_dim")
-    groups = text.whole("mamba_n_groups", "n_groups", default=1)
-    if heads % groups:
-        raise text.fail("n_groups", f"is {groups}; it must divide the {heads} Mamba heads")
-    nemotron = source.model_type == "nemotron_h"
-    return Mamba2(
-        heads=heads,
-        head_dim=head_dim,
-        state=text.whole("ssm_state_size", "mamba_d_state", "state_size"),
-        groups=groups,
-        kernel=text.whole("conv_kernel", "mamba_d_conv", default=4, low=2),
-        conv_bias=text.flag("use_conv_bias", "mamba_conv_bias", default=True),
-        proj_bias=text.flag("mamba_proj_bias", "use_bias"),
-        norm=text.flag("mamba_rms_norm", default=source.model_type != "falcon_h1"),
-        chunk=text.whole("chunk_size", "mamba_chunk_size", default=256),
-        state_bytes=_state_bytes(source, 4) if nemotron else 0,
-        inp=source.stored(layer, "in_proj", rooms=_LINEAR_ROOMS),
-        out=source.stored(layer, "out_proj", rooms=_LINEAR_ROOMS),
-    )
-
-
-def _mamba1(source: Source, layer: int, _kind: str) -> Mixer:
-    text = source.text
-    rank = text.get("mamba_dt_rank", "time_step_rank")
-    auto = -(-source.hidden // 16)
-    return Mamba1(
-        inner=text.whole("mamba_d_inner", default=0, low=0)
-        or text.whole("mamba_expand", "expand", default=2) * source.hidden,
-        state=text.whole("mamba_d_state", "state_size", default=16),
-        dt_rank=auto if rank in (None, "auto") else text.whole("mamba_dt_rank", "time_step_rank"),
-        kernel=text.whole("mamba_d_conv", "conv_kernel", default=4, low=2),
-        conv_bias=text.flag("mamba_conv_bias", "use_conv_bias", default=True),
-        norms=source.model_type == "jamba",
-        inp=source.stored(layer, "in_proj", rooms=_LINEAR_ROOMS),
-        out=source.stored(layer, "out_proj", rooms=_LINEAR_ROOMS),
-    )
-
-
-def _delta(source: Source, layer: int, _kind: str) -> Mixer:
-    text = source.text
-    key_heads = text.whole("linear_num_key_heads")
-    value_heads = text.whole("linear_num_value_heads")
-    if value_heads % key_heads:
-        raise text.fail(
-            "linear_num_key_heads", f"is {key_heads}; it must divide the {value_heads} value heads"
-        )
-    return GatedDelta(
-        key_heads=key_heads,
-        value_heads=value_heads,
-        key_dim=text.whole("linear_key_head_dim"),
-        value_dim=text.whole("linear_value_head_dim"),
-        kernel=text.whole("linear_conv_kernel_dim", default=4, low=2),
-        state_bytes=_state_bytes(source, 0),
-        inp=source.stored(layer, "in_proj_qkv", "in_proj_qkvz", rooms=_LINEAR_ROOMS),
-        out=source.stored(layer, "out_proj", rooms=_LINEAR_ROOMS),
-    )
-
-
-def _kda(source: Source, layer: int, _kind: str) -> Mixer:
-    linear = source.text.section("linear_attn_config")
-    if linear is None:
-        raise source.text.fail("linear_attn_config", "is missing")
-    return Kda(
-        heads=linear.whole("num_heads"),
-        head_dim=linear.whole("head_dim"),
-        kernel=linear.whole("short_conv_kernel_size", default=4, low=2),
-        full_rank_gate=linear.flag("use_full_rank_gate"),
-        inp=source.stored(layer, "q_proj", rooms=("self_attn",)),
-        out=source.stored(layer, "o_proj", rooms=("self_attn",)),
-    )
-
-
-def _conv(source: Source, layer: int, _kind: str) -> Mixer:
-    text = source.text
-    return ShortConv(
-        dim=text.whole("conv_dim", default=source.hidden),
-        kernel=text.whole("conv_L_cache", default=3, low=2),
-        bias=text.flag("conv_bias"),
-        inp=source.stored(layer, "in_proj", rooms=_LINEAR_ROOMS),
-        out=source.stored(layer, "out_proj", rooms=_LINEAR_ROOMS),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recipes_core.sizing.fields import Fields
-from recipes_core.sizing.layers import Source
 from recipes_core.sizing.shapes import Attention, CompressedAttention, Layer, Mla, RopeTable
+from recipes_core.sizing.source import Source
 
 
 def read_rope_tables(source: Source, layers: tuple[Layer, ...]) -> tuple[RopeTable, ...]:

@@ -9,7 +9,7 @@ from recipes_core.sizing.activation import Step
 from recipes_core.sizing.architecture import DTYPES, Architecture
 from recipes_core.sizing.engine import EngineArguments, default_capture_sizes
 from recipes_core.sizing.hardware import GIB, Gpu
-from recipes_core.sizing.kv_cache import KvOptions
+from recipes_core.sizing.kv_specs import KvOptions
 from recipes_core.sizing.shapes import Attention, Mamba2, Mla, Mlp, Moe
 from recipes_core.sizing.tensors import Shard
 from recipes_core.sizing.versions import Rules

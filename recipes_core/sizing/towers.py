@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recipes_core.sizing.fields import Fields
-from recipes_core.sizing.layers import Source
 from recipes_core.sizing.shapes import Tower
+from recipes_core.sizing.source import Source
 
 _Linear = tuple[int, int, int, bool]
 
