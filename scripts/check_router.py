@@ -41,13 +41,18 @@ for line in sys.stdin:
 """
 
 
+def environment(name: str, package: str) -> Path:
+    """The interpreter of a package's own environment in the cache, made once."""
+    python = ROOT / name / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(ROOT / name)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", package], check=True)
+    return python
+
+
 def interpreter() -> str:
     """An environment with vllm-router, made once."""
-    python = ROOT / "R" / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(ROOT / "R")], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", "vllm-router"], check=True)
-    return str(python)
+    return str(environment("R", "vllm-router"))
 
 
 def router_verdicts(commands: list[list[str]], python: str) -> list[dict]:
