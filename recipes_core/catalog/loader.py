@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -201,8 +201,8 @@ class _Folder:
             self.failed(error)
             return None
 
-    def recipes(self) -> Iterator[RecipeEntry]:
-        """Each recipe that can be read."""
+    def recipes(self, only: Container[str] | None = None) -> Iterator[RecipeEntry]:
+        """Each recipe that can be read, or those of some ids in lower case."""
         models = self.root / "models"
         for path in sorted(models.rglob("*.y*ml")) if models.is_dir() else ():
             inside = path.relative_to(models)
@@ -210,6 +210,8 @@ class _Folder:
                 self.warn("misplaced", "is not read: recipes are models/<org>/<repo>.yaml", path)
                 continue
             org, repo = inside.parts[0], inside.stem
+            if only is not None and f"{org}/{repo}".casefold() not in only:
+                continue
             if not (_REPO_ID.match(org) and _REPO_ID.match(repo)):
                 self.failed(CatalogError(f"{org}/{repo} is no repository id", self.label(path)))
                 continue
@@ -256,7 +258,10 @@ def _ordered(strategies: dict[str, Strategy], order: tuple[str, ...]) -> dict[st
 
 
 def load_catalog(
-    *dirs: str | Path, on_error: OnError = "raise", strict: bool | None = None
+    *dirs: str | Path,
+    on_error: OnError = "raise",
+    strict: bool | None = None,
+    only: Iterable[str] | None = None,
 ) -> Catalog:
     """Load one catalog, or several as one.
 
@@ -268,6 +273,7 @@ def load_catalog(
             vocabulary always stops, for nothing could be resolved without it.
         strict: Whether an unknown key is an error; None = in our own catalog only. Elsewhere it
             is left out, with a warning in ``Catalog.problems``.
+        only: Ids of the recipes to read, where a page waits for one of them; None = all.
 
     Returns:
         The catalog, recipes sorted by id.
@@ -278,6 +284,7 @@ def load_catalog(
     catalog = Catalog(Taxonomy())
     recipes: dict[str, RecipeEntry] = {}
     vocabulary = False
+    wanted = None if only is None else {name.casefold() for name in only}
     for given in dirs or (BUILTIN,):
         root = catalog_root(given)
         own = is_builtin(root)
@@ -292,7 +299,7 @@ def load_catalog(
             catalog.platforms |= {p.id: p for p in read.platforms} if read else {}
         catalog.strategies |= _named(folder, "strategies", Strategy)
         catalog.kv_stores |= _named(folder, "kv_store", KvStore)
-        for entry in folder.recipes():
+        for entry in folder.recipes(wanted):
             recipes[entry.id.casefold()] = entry
         catalog.problems += folder.problems
         catalog.roots[folder.name] = root

@@ -115,6 +115,16 @@ class ExplorerState(HasTraits):
             told += [Adjustment(u.key, u.value, None, u.reason) for u in selection.unread]
             self.notices = told
 
+    def widen(self, catalog: Catalog) -> None:
+        """Go on with a larger catalog that holds the same recipe; what is shown stays."""
+        self.catalog = catalog
+        if self.configuration is not None:
+            self.configuration = configure(
+                catalog, self.configuration.entry.id, self.configuration.selection
+            )
+            self.deployment = deploy(self.configuration, self.values)
+            self._sizings = self._checked = None
+
     def open_link(self, text: str) -> None:
         """Open a pasted link: ours, the peer's, a path ``/org/repo?…``, or a bare id.
 
@@ -467,6 +477,16 @@ def _outer(query: str) -> tuple[dict[str, str], list[tuple[str, str]], list[Any]
         return {}, [], [*unread, Unread("", "", "more than 200 keys; none was read")]
     outer = {key: value for key, value in pairs if key in {"model", "compare", "tab"}}
     return outer, [(key, value) for key, value in pairs if key not in outer], unread
+
+
+def recipes_in(query: str) -> list[str]:
+    """The recipe ids that a link's query names: the model, and what is compared with it."""
+    outer, _, _ = _outer(query)
+    names = [
+        outer.get("model", "").strip(),
+        *(i.recipe_id for i in _compared(outer.get("compare", ""))),
+    ]
+    return [name for name in names if name]
 
 
 def _compared(text: str) -> Iterator[Compared]:

@@ -6,21 +6,23 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import CommandCard, Page, zip_of
-from recipes_core.explorer.panels.axes import AxesPanel
 from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
-from recipes_core.explorer.panels.details import DetailPanels
-from recipes_core.explorer.panels.find import FindPanel
 from recipes_core.explorer.panels.head import notices_html, status_html, summary, title_html
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.widgets import Kit, guarded, visible
 from recipes_core.render.shell import guarded_script
+
+if TYPE_CHECKING:
+    from recipes_core.explorer.panels.axes import AxesPanel
+    from recipes_core.explorer.panels.details import DetailPanels
+    from recipes_core.explorer.panels.find import FindPanel
 
 log = logging.getLogger("recipes_core.explorer")
 WAKE_S = 0.05
@@ -28,9 +30,25 @@ WAKE_S = 0.05
 
 
 class Explorer:
-    """One explorer: a state and the widgets that show it."""
+    """One explorer: a state and the widgets that show it.
 
-    def __init__(self, catalog: Catalog, query: str | None = None) -> None:
+    The command is built first; the rest follows while the browser is still loading.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        query: str | None = None,
+        whole: Callable[[], Catalog] | None = None,
+    ) -> None:
+        """Build the screen.
+
+        Args:
+            catalog: What to show; it may hold the asked recipe alone.
+            query: The link's query; None = what voila passes on.
+            whole: Loads the whole catalog, once the command is on its way.
+        """
+        self.whole = whole
         self.state = state = ExplorerState(catalog)
         state.open_query(os.environ.get("QUERY_STRING", "") if query is None else query)
         self.kit = kit = Kit(self.fail)
@@ -41,30 +59,43 @@ class Explorer:
         self.notices = kit.html("", "rx-notice-list")
         self.command = CommandCard(layout=kit.layout)
         self.command.on_msg(self._asked)
-        self.find = FindPanel(kit, state)
-        self.axes = AxesPanel(kit, state)
-        self.details = DetailPanels(kit, state, self.page)
-        self.undo = kit.button("Undo", state.undo)
-        self.reset = kit.button("Reset", state.reset, tooltip="Back to the recipe's defaults")
+        self.find: FindPanel | None = None
+        self.axes: AxesPanel | None = None
+        self.details: DetailPanels | None = None
+        self.undo: w.Button | None = None
         head = kit.box([self.title, self.status, self.notices, self.command], "rx-head")
-        grid = kit.box([self.find.box, head, self.axes.box, self.details.box], "rx-grid")
-        self.root = kit.box([self.page, self._top(), grid], "rx-root")
+        self.slots = {name: kit.box([], "rx-slot") for name in ("top", "find", "axes", "details")}
+        top, find, axes, details = self.slots.values()
+        self.root = kit.box(
+            [self.page, top, kit.box([find, head, axes, details], "rx-grid")], "rx-root"
+        )
         self._steps: list[dict[str, Any]] = []
-        self._shown: tuple[str, str] | None = None
+        self._shown = ""
         state.observe(lambda _: self.refresh(), "revision")
         state.observe(lambda _: self._say_notices(), "problem")
         state.observe(lambda _: self._address(), ["tab", "compared_revision"])
-        self._awake = False
         self.refresh()
         _soon(guarded(self._wake, self.fail))
 
     def _wake(self) -> None:
-        """What may come after the command: the checks of the parser, and the panel below."""
-        self._awake = True
-        self._say_notices()
-        self.details.wake()
+        """What may come after the command: the other parts, and the checks of the parser."""
+        from recipes_core.explorer.panels.axes import AxesPanel
+        from recipes_core.explorer.panels.details import DetailPanels
+        from recipes_core.explorer.panels.find import FindPanel
 
-    def _top(self) -> w.Box:
+        kit, state = self.kit, self.state
+        if self.whole is not None:
+            state.widen(self.whole())
+        self.axes = AxesPanel(kit, state)
+        self.find = FindPanel(kit, state)
+        self.details = DetailPanels(kit, state, self.page)
+        self.undo = kit.button("Undo", state.undo)
+        parts = (self._top(self.undo), self.find.box, self.axes.box, self.details.box)
+        for slot, part in zip(self.slots.values(), parts, strict=True):
+            slot.children = [part]
+        self.refresh()
+
+    def _top(self, undo: w.Button) -> w.Box:
         brand = (
             '<div class="rx-brand-row"><span class="rx-brand-name">vLLM recipes</span>'
             '<span class="rx-brand-sub">exact commands, and whether they fit</span></div>'
@@ -77,9 +108,8 @@ class Explorer:
             '<button type="button" class="rx-button" data-rx-copy-link>Copy link</button></div>'
         )
         kit = self.kit
-        return kit.box(
-            [kit.html(brand, "rx-brand"), self.undo, self.reset, kit.html(tools)], "rx-top"
-        )
+        reset = kit.button("Reset", self.state.reset, tooltip="Back to the recipe's defaults")
+        return kit.box([kit.html(brand, "rx-brand"), undo, reset, kit.html(tools)], "rx-top")
 
     # --- following the state ----------------------------------------------------------------
 
@@ -91,8 +121,7 @@ class Explorer:
         if config is None or deployment is None:
             return
         steps = steps_of(deployment)
-        same_recipe = self._shown is not None and self._shown[0] == config.entry.id
-        if same_recipe:
+        if self._shown == config.entry.id:
             mark_changes(self._steps, steps)
         self._steps = steps
         with self.command.hold_sync():
@@ -101,21 +130,24 @@ class Explorer:
             self.command.revision = state.revision
         self.status.value = status_html(config, deployment)
         self.title.value = title_html(config, deployment)
-        hints = self.axes.show(config)
-        self.undo.disabled = not state.can_undo
-        self.find.follow()
         with self.page.hold_sync():
             self.page.query = state.page_query()
             self.page.title = f"{config.recipe.meta.title} · vLLM recipes"
-            self.page.hints = hints
             self.page.values = state.values_text()
             self.page.announce = f"{config.recipe.meta.title}: {summary(config, deployment)}"
-        self._shown = (config.entry.id, state.query())
-        self.details.refresh()
+            if self.axes is not None:
+                self.page.hints = self.axes.show(config)
+        self._shown = config.entry.id
+        if self.undo is not None:
+            self.undo.disabled = not state.can_undo
+        if self.find is not None:
+            self.find.follow()
+        if self.details is not None:
+            self.details.refresh()
 
     def _say_notices(self) -> None:
         state = self.state
-        findings = state.findings if self._awake else state.declared_findings
+        findings = state.findings if self.details is not None else state.declared_findings
         self.notices.value = notices_html(state.notices, findings, state.problem)
         visible(self.notices, bool(self.notices.value))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from recipes_core.deployment import Deployment, Process
@@ -82,10 +83,12 @@ def _why(process: Process, text: str) -> list[str]:
 def _process(deployment: Deployment, process: Process, number: int, main: bool) -> Step:
     title = "Serve" if process.role == "serve" else process_title(deployment, process)
     text = script(process)
-    blocks = [_block(text, f"{title}: shell command", form="shell", why=_why(process, text))]
+    blocks = [
+        _block(text, f"{title}: shell command", form="shell", main=main, why=_why(process, text))
+    ]
     docker = docker_command(process)
     if docker is not None:
-        blocks.append(_block(docker, f"{title}: docker command", form="docker"))
+        blocks.append(_block(docker, f"{title}: docker command", form="docker", main=main))
     if process.install:
         blocks.insert(
             0, _block(process.install, f"{title}: install", title="Install", form="shell")
@@ -131,27 +134,42 @@ def _clients(deployment: Deployment) -> list[Step]:
 
 
 def mark_changes(before: list[Step], after: list[Step]) -> None:
-    """Number the lines of each block that its predecessor did not have."""
-    old = {
-        (step["id"], block["label"]): Counter(block["text"].split("\n"))
-        for step in before
-        for block in step["blocks"]
-    }
-    for step in after:
-        for block in step["blocks"]:
-            known = old.get((step["id"], block["label"]))
-            if known is None:
-                continue
-            left = known.copy()
-            changed = []
-            for number, line in enumerate(block["text"].split("\n")):
-                bare = line if left[line] else _twin(line)
-                if left[bare]:
-                    left[bare] -= 1
-                else:
-                    changed.append(number)
-            if changed:
-                block["changed"] = changed
+    """Number the lines of each block that its predecessor did not have.
+
+    Where processes have other names now, the main one is set against the main one before.
+    """
+    old = dict(_by_place(before))
+    for key, block in _by_place(after):
+        known = old.get(key)
+        if known is None and key[0] == "":
+            continue
+        if known is None and block.get("main"):
+            known = old.get(("", block.get("form"), 0))
+        if known is None or known["text"] == block["text"]:
+            continue
+        changed = _new_lines(known["text"].split("\n"), block["text"].split("\n"))
+        if changed:
+            block["changed"] = changed
+
+
+def _by_place(steps: list[Step]) -> Iterator[tuple[tuple[str, str | None, int], dict[str, Any]]]:
+    for step in steps:
+        for place, block in enumerate(step["blocks"]):
+            yield (step["id"], block.get("form"), place), block
+            if block.get("main"):
+                yield ("", block.get("form"), 0), block
+
+
+def _new_lines(before: list[str], after: list[str]) -> list[int]:
+    left = Counter(before)
+    changed = []
+    for number, line in enumerate(after):
+        found = line if left[line] else _twin(line)
+        if left[found]:
+            left[found] -= 1
+        else:
+            changed.append(number)
+    return changed
 
 
 def _twin(line: str) -> str:

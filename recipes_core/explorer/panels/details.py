@@ -49,17 +49,11 @@ class DetailPanels:
         self.built: dict[str, Panel] = {}
         tabs = [[name, title] for name, (title, _) in PANELS.items()]
         first = state.tab if state.tab in PANELS else next(iter(PANELS))
-        self.awake = False
         self.tabs = PanelTabs(tabs=tabs, value=first, layout=kit.layout)
         self.tabs.observe(guarded(self._chosen, kit.on_error), "value")
         self.place = kit.box([], "rx-panel-place")
         self.box = kit.box([self.tabs, self.place], "rx-panels")
-
-    def wake(self) -> None:
-        """Build the first panel; the command is on its way by then."""
-        self.awake = True
-        self._open(self.tabs.value)
-        self.refresh()
+        self._open(first)
 
     def _chosen(self, change: Any) -> None:
         name = change["new"]
@@ -78,5 +72,5 @@ class DetailPanels:
     def refresh(self) -> None:
         """Bring the open panel up to date; the others wait until they are opened."""
         panel = self.built.get(self.tabs.value)
-        if self.awake and panel is not None:
+        if panel is not None:
             panel.refresh()

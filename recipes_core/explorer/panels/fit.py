@@ -231,8 +231,8 @@ def matrix_html(config: Configuration) -> str:
             else:
                 cells.append(_cell(config, Selection(hardware=hardware, variant=name, **asked)))
         rows.append(cells)
-    head = ["Hardware", *(config.recipe.variants[n].label or f"{n} · "
-            f"{config.recipe.variants[n].precision.upper()}" for n in names)]  # fmt: skip
+    variants = config.recipe.variants
+    head = ["Hardware", *(f"{v.label or n} · {v.precision.upper()}" for n, v in variants.items())]
     table = table_html(head, rows, "Each variant on each hardware")
     return (
         '<h3 class="rx-h3">Each variant on each hardware</h3>'

@@ -207,8 +207,8 @@ def _verdict(config: Configuration, sizing: Sizing) -> str:
     kind, text = verdict_text(sizing)
     which = f" ({escape(sizing.process)}, the tightest)" if len(config.pools) else ""
     return (
-        f'<p><span class="{kind}">{escape(text)}</span>{which} '
-        f'<span class="rx-source">{escape(sizing.basis)}: {BASIS[sizing.basis]};'
+        f'<p><span class="{kind}">{escape(text)}.</span>{which} '
+        f'<span class="rx-source"><b>{escape(sizing.basis)}</b> {BASIS[sizing.basis]};'
         f" vLLM {escape(sizing.vllm)}</span></p>"
     )
 

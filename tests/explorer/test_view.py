@@ -1,0 +1,247 @@
+"""The screen without a browser: built once, following the state, escaping everything."""
+
+from __future__ import annotations
+
+import pytest
+from ipywidgets.widgets.widget import _instances as widgets
+
+from recipes_core import load_catalog
+from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
+from recipes_core.explorer.panels.details import PANELS
+from recipes_core.explorer.view import Explorer
+from recipes_core.explorer.widgets import visible
+
+V32 = "deepseek-ai/DeepSeek-V3.2"
+
+
+@pytest.fixture(scope="module")
+def catalog(shared):
+    return load_catalog(shared / "upstream")
+
+
+@pytest.fixture
+def screen(catalog):
+    return Explorer(catalog, f"model={V32}&hardware=b200")
+
+
+def axis(screen, name):
+    return next(item.field for item in screen.axes.axes if item.name == name)
+
+
+def shell(screen):
+    step = next(step for step in screen.command.steps if step.get("main"))
+    return next(block for block in step["blocks"] if block.get("form") == "shell")
+
+
+def test_a_dropdown_changes_the_command_and_the_address(screen):
+    axis(screen, "strategy").value = "single_node_dep"
+    assert "--data-parallel-size 8" in shell(screen)["text"]
+    assert screen.page.query == f"model={V32}&hardware=b200&strategy=single_node_dep"
+    assert "DP=8 EP" in screen.status.value
+
+
+def test_every_axis_shows_all_its_options_with_reasons(screen):
+    axis(screen, "variant").value = "nvfp4"
+    texts = [text for text, _ in axis(screen, "hardware").options]
+    assert len(texts) == len(screen.state.configuration.rules.hardware_options("nvfp4"))
+    barred = [text for text in texts if text.startswith("✗")]
+    assert any("H100" in text and "NVFP4 needs NVIDIA Blackwell" in text for text in barred)
+
+
+def test_choosing_what_cannot_be_had_tells_why_and_keeps_the_rest(screen):
+    axis(screen, "variant").value = "nvfp4"
+    axis(screen, "hardware").value = "h100"
+    assert axis(screen, "hardware").value == "b200"
+    assert "NVFP4 needs NVIDIA Blackwell" in screen.notices.value
+
+
+def test_changed_lines_are_marked_also_where_the_process_has_another_name(screen):
+    axis(screen, "strategy").value = "single_node_dep"
+    lines = shell(screen)["text"].split("\n")
+    marked = [lines[number] for number in shell(screen)["changed"]]
+    assert any("--data-parallel-size 8" in line for line in marked)
+    assert not any("--trust-remote-code" in line for line in marked)
+    axis(screen, "strategy").value = "multi_node_tep"
+    lines = shell(screen)["text"].split("\n")
+    assert any("--nnodes 2" in lines[number] for number in shell(screen)["changed"])
+
+
+def test_each_line_of_a_command_knows_where_it_comes_from(screen):
+    block = shell(screen)
+    lines = block["text"].split("\n")
+    assert len(block["why"]) == len(lines)
+    place = next(n for n, line in enumerate(lines) if "--tensor-parallel-size" in line)
+    assert "strategies/single_node_tp.yaml" in block["why"][place]
+
+
+def test_steps_have_their_start_order(screen):
+    screen.state.ask(strategy="pd_cluster")
+    steps = screen.command.steps
+    ordered = [step["id"] for step in steps if step["order"]]
+    assert ordered == [process.name for process in screen.state.deployment.processes]
+    assert steps[0]["id"] == "install"
+    assert [step["id"] for step in steps if step.get("main")] == ["prefill"]
+
+
+def test_the_number_of_widgets_stays_over_500_changes(screen):
+    screen.axes.toggle_more()
+    for name in PANELS:
+        screen.details.tabs.value = name
+    screen.details.tabs.value = "memory"
+    hardware = ("h200", "b200", "mi300x", "gb200")
+    strategies = ("single_node_tp", "pd_cluster", "multi_node_tep", "single_node_dep")
+    models = (V32, "openai/gpt-oss-120b", "moonshotai/Kimi-K2-Instruct")
+    before = len(widgets)
+    for number in range(500):
+        if number % 25 == 0:
+            screen.state.choose(models[number // 25 % 3])
+        screen.state.ask(hardware=hardware[number % 4])
+        screen.state.ask(strategy=strategies[number // 4 % 4])
+    assert len(widgets) == before
+
+
+@pytest.mark.parametrize("name", list(PANELS))
+def test_every_panel_opens_for_every_kind_of_deployment(catalog, name):
+    queries = (
+        f"model={V32}&hardware=b200",
+        f"model={V32}&hardware=b200&strategy=pd_cluster",
+        f"model={V32}&hardware=h100&kv_offload=mooncake_lb_centralized",
+        "model=openai/gpt-oss-120b&hardware=8xA100-80GB",
+        *(f"model={i}" for i, e in catalog.recipes.items() if e.recipe.omni is not None),
+    )
+    for query in queries:
+        opened = Explorer(catalog, f"{query}&tab={name}")
+        panel = opened.details.built[name]
+        assert "rx-hidden" not in panel.box._dom_classes
+        assert "went wrong" not in opened.state.problem
+        opened.root.close()
+
+
+def test_all_recipes_of_a_catalog_can_be_shown(screen):
+    for recipe_id in screen.state.catalog.recipes:
+        screen.find.list.value = recipe_id
+        assert screen.state.configuration.entry.id == recipe_id
+        assert screen.find.list.value == recipe_id
+
+
+def test_search_narrows_the_list_and_says_so(screen):
+    screen.find.text.value = "gpt-oss"
+    assert screen.find.list.options[0][1] == "openai/gpt-oss-120b"
+    assert screen.state.configuration.entry.id == V32
+    screen.find.text.value = "zzz no such"
+    assert screen.find.list.options == ()
+    assert "No model matches" in screen.find.count.value
+    screen.find.clear_all()
+    assert len(screen.find.list.options) == len(screen.state.catalog.recipes)
+
+
+def test_filters_leave_what_fits_on_ones_own_gpus(screen):
+    screen.find.filters["fits"].value = "h100"
+    screen.find.filters["count"].value = 1
+    few = {recipe_id for _, recipe_id in screen.find.list.options}
+    screen.find.filters["count"].value = 8
+    more = {recipe_id for _, recipe_id in screen.find.list.options}
+    assert few < more
+    assert V32 not in more
+    for recipe_id in few:
+        recipe = screen.state.catalog.recipes[recipe_id].recipe
+        assert min(v.vram_minimum_gb for v in recipe.variants.values()) <= 80
+
+
+def test_downloads_hold_every_process(screen):
+    screen.state.ask(strategy="pd_cluster")
+    deployment = screen.state.deployment
+    files = script_files(deployment)
+    assert [name for name in files if name[0].isdigit()] == [
+        f"{n:02d}-{p.name}.sh" for n, p in enumerate(deployment.processes, 1)
+    ]
+    sent = []
+    screen.page.send = lambda message, buffers=None: sent.append((message, buffers))
+    screen._asked(None, {"kind": "zip"}, None)
+    assert sent[0][0]["name"].endswith(".zip")
+    assert sent[0][1][0].startswith(b"PK")
+    screen._asked(None, {"kind": "script", "id": "../../etc/passwd"}, None)
+    screen._asked(None, {"kind": "script", "id": "decode"}, None)
+    assert sent[-1][0]["name"] == "decode.sh"
+    screen._asked(None, "nonsense", None)
+    assert len(sent) == 2
+
+
+def test_a_fault_in_a_handler_is_shown_and_the_screen_stays(screen, monkeypatch, caplog):
+    monkeypatch.setattr(
+        "recipes_core.explorer.state.configure", lambda *_: (_ for _ in ()).throw(KeyError("boom"))
+    )
+    before = shell(screen)["text"]
+    axis(screen, "hardware").value = "h200"
+    assert "Something went wrong inside" in screen.notices.value
+    assert "boom" in caplog.text
+    assert shell(screen)["text"] == before
+
+
+def test_the_tuning_axes_are_built_once(screen):
+    screen.axes.toggle_more()
+    count = len(widgets)
+    assert "rx-open" in screen.axes.more._dom_classes
+    axis(screen, "advanced_0").value = "\0on"
+    assert screen.state.selection.advanced
+    screen.axes.toggle_more()
+    screen.axes.toggle_more()
+    assert len(widgets) == count
+
+
+def test_hostile_text_of_a_catalog_stays_text(tmp_path, shared):
+    evil = "<img src=x onerror=alert(1)>$(touch pwned)"
+    folder = tmp_path / "models" / "evil"
+    folder.mkdir(parents=True)
+    (folder / "model.yaml").write_text(
+        f"""
+meta:
+  title: "{evil}"
+  provider: "{evil}"
+  description: "{evil}"
+  tasks: [text]
+  links: {{"{evil}": "javascript:alert(1)"}}
+model:
+  model_id: evil/model
+  min_vllm_version: 0.20.0
+  architecture: dense
+  parameter_count: "{evil}"
+  base_args: ["--served-model-name", "{evil}"]
+variants:
+  default: {{precision: bf16, vram_minimum_gb: 1, label: "{evil}", description: "{evil}"}}
+features:
+  tool: {{label: "{evil}", description: "{evil}", args: ["--x", "{evil}"]}}
+compatible_strategies: [single_node_tp]
+notes:
+  - {{title: "{evil}", body: "{evil}"}}
+guide: |
+  # {evil}
+
+  [a](javascript:alert(1)) {evil}
+"""
+    )
+    catalog = load_catalog(shared / "upstream", tmp_path)
+    for name in PANELS:
+        opened = Explorer(catalog, f"model=evil/model&tab={name}")
+        opened.state.compare_current()
+        opened.state.ask(nodes=2)
+        opened.state.compare_current()
+        pieces = [w.value for w in widgets.values() if type(w).__name__ == "HTML"]
+        text = "".join(map(str, pieces)).lower()
+        assert "<img" not in text
+        assert 'href="javascript' not in text
+    assert "'<img src=x onerror=alert(1)>$(touch pwned)'" in shell(opened)["text"]
+
+
+def test_visibility_is_a_class_alone(screen):
+    visible(screen.notices, on=False)
+    visible(screen.notices, on=False)
+    assert screen.notices._dom_classes.count("rx-hidden") == 1
+    visible(screen.notices, on=True)
+    assert "rx-hidden" not in screen.notices._dom_classes
+
+
+def test_nothing_is_marked_where_nothing_changed(screen):
+    steps = steps_of(screen.state.deployment)
+    mark_changes(steps_of(screen.state.deployment), steps)
+    assert not any(block.get("changed") for step in steps for block in step["blocks"])
