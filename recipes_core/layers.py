@@ -231,6 +231,11 @@ def _preset(
         source = _recipe(config, f"{key}.pools.{pool}", "preset")
         args.extend((part, source) for part in (role.vllm_args, role.extra_args) if part)
         env.extend((part, source) for part in (role.env, role.extra_env) if part)
+    point = config.point
+    if point is not None:
+        source = _recipe(config, f"{key}.points.{point.name}", "preset")
+        args.append((point.args, source))
+        env.append((point.env, source))
 
 
 def _choices(

@@ -11,6 +11,7 @@ from recipes_core.catalog.documents import (
     HardwareProfile,
     KvStore,
     OmniTask,
+    OperatingPoint,
     Preset,
     Recipe,
     Strategy,
@@ -48,6 +49,7 @@ class Configuration:
         vllm: The release that install and image are pinned to, if any.
         features: What is on and adds something, in order.
         feature_modes: The active mode of each feature that has modes.
+        point: The preset's operating point that is rendered; None for the preset as it is.
     """
 
     catalog: Catalog
@@ -67,6 +69,7 @@ class Configuration:
     preset_id: str | None = None
     preset: Preset | None = None
     preset_by_default: bool = False
+    point: OperatingPoint | None = None
     kv_offload: str | None = None
     kv_store: KvStore | None = None
     kv_instances: int | None = None

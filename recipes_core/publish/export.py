@@ -37,7 +37,7 @@ from recipes_core.publish.files import (
 )
 from recipes_core.publish.plan import planned, site_pages
 from recipes_core.render.beside import assess, command_findings, sizing_json
-from recipes_core.render.json import SCHEMA_VERSION, to_json
+from recipes_core.render.json import SCHEMA_VERSION, points_json, to_json
 from recipes_core.render.listing import llms_txt, models_json, vocabulary_json
 from recipes_core.render.markdown import to_markdown
 from recipes_core.render.output_schema import output_schema
@@ -298,15 +298,26 @@ def _files(work: _Work, entry: RecipeEntry) -> Iterator[tuple[str, bytes]]:
         yield from _page_files(work, page, pages)
     for key in entry.recipe.presets:
         config = configure(work.catalog, entry, Selection(preset=key))
-        yield f"{entry.id}/presets/{key}.json", _whole(work, config)
+        yield f"{entry.id}/presets/{key}.json", _preset(work, config)
+
+
+def _preset(work: _Work, config: Configuration) -> bytes:
+    """The JSON of a preset, with each of its operating points."""
+    points = points_json(config, work.options.values)
+    return _dumps(_document(work, config) | {"points": points})
 
 
 def _whole(work: _Work, config: Configuration) -> bytes:
     """The JSON of a configuration in our own shape."""
+    return _dumps(_document(work, config))
+
+
+def _document(work: _Work, config: Configuration) -> dict[str, Any]:
+    values = work.options.values
     if not work.options.facts:
-        return _dumps(to_json(config, deploy(config, work.options.values)))
-    config, deployment, sizing, findings = assess(config, work.options.values)
-    return _dumps(to_json(config, deployment, sizing, findings))
+        return to_json(config, deploy(config, values))
+    config, deployment, sizing, findings = assess(config, values)
+    return to_json(config, deployment, sizing, findings)
 
 
 def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[tuple[str, bytes]]:

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 from recipes_core.configuration import Configuration
-from recipes_core.deployment.model import Deployment, Install, Process
+from recipes_core.deployment.model import Deployment, Install, Process, ReaderValues
+from recipes_core.deployment.points import point_deployments
 from recipes_core.findings import Finding
 from recipes_core.flags import Provenance
 from recipes_core.link import selection_of
@@ -58,6 +59,19 @@ def to_json(
         "sizing": sizing,
         "findings": [finding._asdict() for finding in (*deployment.findings, *findings)],
     }
+
+
+def points_json(config: Configuration, values: ReaderValues | None = None) -> list[dict[str, Any]]:
+    """The operating points of the preset of a configuration, each with its deployment."""
+    return [
+        {
+            "name": point.name,
+            "concurrency": point.concurrency,
+            "note": point.note,
+            "deployment": deployment_json(deployment),
+        }
+        for point, deployment in point_deployments(config, values)
+    ]
 
 
 def json_bytes(

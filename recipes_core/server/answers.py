@@ -20,7 +20,7 @@ from recipes_core.catalog.search import search
 from recipes_core.configuration import Adjustment, Configuration, configure
 from recipes_core.errors import RecipesError, UnknownRecipeError
 from recipes_core.render.beside import Assessed, assess
-from recipes_core.render.json import SCHEMA_VERSION, to_json
+from recipes_core.render.json import SCHEMA_VERSION, points_json, to_json
 from recipes_core.render.listing import (
     groups_of,
     llms_txt,
@@ -201,7 +201,7 @@ class Answers:
         except RecipesError as error:
             raise Refused(422, str(error)) from None
 
-    def _recipe(self, recipe: str, query: str, kind: str) -> Answer:
+    def _recipe(self, recipe: str, query: str, kind: str, *, points: bool = False) -> Answer:
         config, strict = self._configure(recipe, query)
         if strict and config.adjustments:
             message = "What was asked cannot be had as it is."
@@ -210,7 +210,7 @@ class Answers:
             shown = assess(config)
         except RecipesError as error:
             raise Refused(422, str(error)) from None
-        answer = Answer(200, kind, self._body(shown, kind))
+        answer = Answer(200, kind, self._body(shown, kind, points=points))
         answer.headers = self._about(config)
         return answer
 
@@ -221,12 +221,13 @@ class Answers:
             known = ", ".join(presets) or "none"
             raise Refused(404, f"{config.entry.id} has no preset {key!r}; it has: {known}.")
         preset = f"preset={key}"
-        return self._recipe(recipe, f"{query}&{preset}" if query else preset, JSON)
+        return self._recipe(recipe, f"{query}&{preset}" if query else preset, JSON, points=True)
 
-    def _body(self, shown: Assessed, kind: str) -> bytes:
+    def _body(self, shown: Assessed, kind: str, *, points: bool = False) -> bytes:
         config, deployment, sizing, findings = shown
         if kind == JSON:
-            return _dumps(to_json(config, deployment, sizing, findings))
+            document = to_json(config, deployment, sizing, findings)
+            return _dumps(document | {"points": points_json(config)} if points else document)
         if kind == MARKDOWN:
             base = self.site + self.addresses.root.rstrip("/")
             return to_markdown(config, deployment, base or None, findings=findings).encode()
