@@ -18,6 +18,7 @@ from recipes_core.sizing.estimate import Declared
 from recipes_core.sizing.stored import Stored
 
 FOLDER = "checkpoints"
+REBUILT = "The architecture is rebuilt from published facts; its config.json was not read."
 
 
 class CheckpointDocument(BaseModel):
@@ -146,8 +147,7 @@ def to_checkpoint(document: CheckpointDocument) -> Architecture | Declared:
         )
     arch = Architecture.from_config(document.config)
     if document.basis == "reconstructed":
-        note = "The architecture is rebuilt from published facts; its config.json was not read."
-        arch = _with(arch, notes=(*arch.notes, note))
+        arch = _with(arch, notes=(*arch.notes, REBUILT))
     if document.stored_bytes:
         stored = Stored(tuple(sorted(document.stored_bytes.items())), "headers")
         arch = _with(arch, stored=stored)

@@ -10,7 +10,7 @@ from recipes_core.catalog.loader import BUILTIN
 from recipes_core.catalog.yaml_reader import line_of, read_text
 from recipes_core.findings import Finding
 from recipes_core.sizing.architecture import Architecture
-from recipes_core.sizing.checkpoint import load_checkpoint
+from recipes_core.sizing.checkpoint import REBUILT, load_checkpoint
 from recipes_core.sizing.shapes import Moe
 from recipes_core.sizing.tensors import Shard
 from recipes_core.sizing.weights import (
@@ -64,8 +64,8 @@ def memory_findings(catalog: Catalog) -> Iterator[Finding]:
         catalog: A loaded catalog.
 
     Yields:
-        A warning where the weights alone are larger, a remark where more than twice their size is
-        asked for. A damaged checkpoint file raises, as it does when it is used.
+        A warning where the weights alone are larger (a remark where the config was rebuilt), a
+        remark where more than twice their size is asked for. A damaged checkpoint file raises, as it does when it is used.
     """
     roots = tuple(catalog.roots.values())
     for entry in catalog.recipes.values():
@@ -79,7 +79,7 @@ def memory_findings(catalog: Catalog) -> Iterator[Finding]:
             source, line = _place(catalog, entry, name)
             if said < weights and not variant.cpu_offload:
                 yield Finding(
-                    "warning",
+                    "info" if REBUILT in arch.notes else "warning",
                     "vram-below-weights",
                     f"is {said:g} GB, but the weights of {model} alone take {weights:.1f} GB "
                     "(computed from its config)",
