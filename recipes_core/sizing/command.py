@@ -272,7 +272,8 @@ def _gpu(options: argparse.Namespace, log: EngineLog | None) -> Gpu:
     found = _profile(options) if options.hardware else H200
     total = log.figures.get("gpu_total") if log is not None else None
     if options.gpu_bytes is not None:
-        return _with_bytes(found, options.gpu_bytes)
+        base = found if options.hardware else Gpu("GPU", options.gpu_bytes)
+        return _with_bytes(base, options.gpu_bytes)
     if total is not None and not options.hardware:
         return _with_bytes(Gpu("gpu of the log", int(total.value)), int(total.value))
     if not options.hardware:

@@ -65,7 +65,8 @@ def memory_findings(catalog: Catalog) -> Iterator[Finding]:
 
     Yields:
         A warning where the weights alone are larger (a remark where the config was rebuilt), a
-        remark where more than twice their size is asked for. A damaged checkpoint file raises, as it does when it is used.
+        remark where more than twice their size is asked for. A damaged checkpoint file raises, as
+        it does when it is used.
     """
     roots = tuple(catalog.roots.values())
     for entry in catalog.recipes.values():
