@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.catalog.loader import BUILTIN
 from recipes_core.cli.common import clean, say
 from recipes_core.configuration import configure
 from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
-from recipes_core.layers import plugins_of
 from recipes_core.selection import Selection
 
 
@@ -62,24 +62,21 @@ def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
             config = configure(catalog, entry, Selection(variant=name))
             deployment = deploy(config)
         except RecipesError as error:
-            yield Finding("error", "unresolved", str(error), f"variants.{name}", entry.source)
+            yield Finding("error", "unresolved", str(error), f"variants.{name}", _place(entry))
             continue
         for finding in _at(deployment):
             where = f"variants.{name}: {finding.where}".rstrip(": ")
-            yield finding._replace(where=where, source=entry.source)
+            yield finding._replace(where=where, source=_place(entry))
+
+
+def _place(entry: RecipeEntry) -> str:
+    """The file as the other findings name it."""
+    return f"{entry.root}{':' if entry.root == BUILTIN else '/'}{entry.source}"
 
 
 def _at(deployment: Deployment) -> Iterator[Finding]:
-    from recipes_core.render.beside import command_findings, version_of
-    from recipes_core.vllm_cli import check_floor
+    from recipes_core.render.beside import command_findings, floor_findings
 
-    plugins = plugins_of(deployment.configuration)
-    floor = deployment.min_vllm_version
-    newest = version_of(deployment)
-    found = list(deployment.findings)
-    found += [f for f in command_findings(deployment, newest) if f.severity != "info"]
-    if floor is not None:
-        for process in deployment.processes:
-            if process.is_engine:
-                found += check_floor(floor, process.argv, process.env, plugins=plugins)
+    found = [*deployment.findings, *floor_findings(deployment)]
+    found += [item for item in command_findings(deployment) if item.severity != "info"]
     yield from dict.fromkeys(found)

@@ -69,6 +69,20 @@ def command_findings(deployment: Deployment, version: str | None = None) -> list
         raise RecipesError(str(error)) from None
 
 
+def floor_findings(deployment: Deployment) -> list[Finding]:
+    """Where a command needs a newer vLLM than the deployment's floor says."""
+    from recipes_core.vllm_cli import check_floor
+
+    floor, plugins = deployment.min_vllm_version, plugins_of(deployment.configuration)
+    if floor is None:
+        return []
+    found: dict[Finding, None] = {}
+    for process in deployment.processes:
+        if process.is_engine:
+            found |= dict.fromkeys(check_floor(floor, process.argv, process.env, plugins=plugins))
+    return list(found)
+
+
 def sizing_json(config: Configuration, deployment: Deployment) -> dict[str, Any] | None:
     """The ``sizing`` object; None where nothing is known of the checkpoint."""
     from recipes_core.sizing import size_configuration
