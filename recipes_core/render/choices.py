@@ -32,6 +32,9 @@ LABELS = {
 SEVERAL = frozenset({"features", "advanced"})
 """Axes of which any number may be on."""
 
+OMNI = frozenset({"variant", "hardware", "features", "feature_modes", "task", "frontend"})
+"""Axes of an omni recipe: it is one server and a task."""
+
 
 class Choice(NamedTuple):
     """One option of an axis as a page shows it."""
@@ -82,6 +85,8 @@ def axes_of(config: Configuration) -> list[Axis]:
     least = selection_of(config)
     found = []
     for axis, label in LABELS.items():
+        if config.rules.is_omni and axis not in OMNI:
+            continue
         rows = options.get(axis, ())
         if axis == "pool_modes":
             found += _pool_axes(config, least, rows)
@@ -126,6 +131,10 @@ def _choice(config: Configuration, least: Selection, axis: str, option: Option) 
     wanted = _asked(config, least, axis, option, chosen)
     if axis == "strategy" and option.facts.get("supported") and option.facts.get("reachable"):
         reason = None
+    if axis == "nodes" and reason is None:
+        lead = config.rules.default_strategy(config.hardware, config.node, option.id)
+        if option.id > 1 and strategy_nodes(config.rules.strategies[str(lead)]) == "pools":
+            reason = "no strategy of this recipe joins nodes, but pools, which have their own"
     query = None if reason is not None or (chosen and axis not in SEVERAL) else wanted.to_query()
     far = axis == "preset" and option.facts.get("hardware", config.hardware) != config.hardware
     return Choice(
@@ -246,11 +255,12 @@ def _for_variant(config: Configuration, least: Selection, value: str, option: Op
 
 
 def _for_strategy(config: Configuration, least: Selection, value: str) -> Selection:
-    kind = strategy_nodes(config.rules.strategies[value])
-    nodes = least.nodes
-    if (kind == "multi" and config.nodes < 2) or (kind != "multi" and config.nodes > 1):
-        gate = config.rules.gate(value, config.hardware, config.node)
-        nodes = {"multi": max(2, gate.min_nodes), "single": 1}.get(kind)
+    rules, node = config.rules, config.node
+    kind = strategy_nodes(rules.strategies[value])
+    least_nodes = max(2, rules.gate(value, config.hardware, node).min_nodes)
+    nodes = {"single": 1, "multi": max(least_nodes, config.nodes)}.get(kind)
+    if nodes == rules.default_nodes(config.variant_id, config.hardware, node):
+        nodes = None
     return least.with_(
         strategy=value, nodes=nodes, prefill_nodes=None, decode_nodes=None, prefill_mode=None,
         decode_mode=None, router=None,
