@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from recipes_core.errors import RecipesError, nearest
+from recipes_core.flags import is_flag
 from recipes_core.sizing.answers import advice, host_needs
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.engine import EngineArguments
@@ -78,7 +79,7 @@ def _parser() -> _Parser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("subject", nargs="?", metavar="ID|CONFIG", help="recipe, config.json or checkpoint folder")
+    add("subject", nargs="*", metavar="ID|CONFIG", help="recipe, config.json or checkpoint folder")
     add("--query", default="", help="choices of the recipe, such as variant=fp8&strategy=…")
     add("--hardware", metavar="ID", help="GPU of the taxonomy")
     add("--gpu-bytes", type=int, metavar="N", help="physical bytes of one GPU, as its driver says")
@@ -95,6 +96,45 @@ def _parser() -> _Parser:
     return parser
 
 
+_SWITCHES = frozenset(
+    {
+        "--enforce-eager",
+        "--trust-remote-code",
+        "--language-model-only",
+        "--async-scheduling",
+        "--skip-mm-profiling",
+        "--headless",
+        "-ep",
+        "--kv-sharing-fast-prefill",
+    }
+)
+_SEVERAL = frozenset({"--cudagraph-capture-sizes", "--kv-cache-dtype-skip-layers"})
+_SWITCH_PREFIXES = ("--no-", "--enable-", "--disable-")
+
+
+def _apart(parser: argparse.ArgumentParser, args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own words and vLLM's, in any order: a word after one of vLLM's flags is its value."""
+    known = parser._option_string_actions
+    own: list[str] = []
+    flags: list[str] = []
+    target, room = own, 0
+    for word in args:
+        name, equals, _ = word.partition("=")
+        if is_flag(word):
+            action = known.get(name)
+            target = own if action is not None else flags
+            switch = name in _SWITCHES or name.startswith(_SWITCH_PREFIXES)
+            takes = action.nargs != 0 if action is not None else not switch
+            room = 0 if equals or not takes else (len(args) if name in _SEVERAL else 1)
+            target.append(word)
+        elif room:
+            target.append(word)
+            room -= 1
+        else:
+            own.append(word)
+    return own, flags
+
+
 def run(args: Sequence[str]) -> int:
     """Runs the command.
 
@@ -105,7 +145,12 @@ def run(args: Sequence[str]) -> int:
         0; 1 where nothing can be sized, 2 where the command line is wrong.
     """
     try:
-        options, flags = _parser().parse_known_args(list(args))
+        parser = _parser()
+        own, flags = _apart(parser, args)
+        options = parser.parse_args(own)
+        if len(options.subject) > 1:
+            raise UsageError(f"one recipe or config is sized at a time, not {options.subject}")
+        options.subject = options.subject[0] if options.subject else None
         return _run(options, flags)
     except UsageError as error:
         print(f"recipes size: {error}", file=sys.stderr)
@@ -118,7 +163,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace, flags: list[str]) -> int:
-    _check(options, flags)
+    _check(options)
     log = _read_log(options.log) if options.log is not None else None
     request = _request(options, flags, log)
     if request is None:
@@ -140,16 +185,13 @@ def _run(options: argparse.Namespace, flags: list[str]) -> int:
     return 0
 
 
-def _check(options: argparse.Namespace, flags: list[str]) -> None:
+def _check(options: argparse.Namespace) -> None:
     if options.subject is None and options.log is None:
         raise UsageError("name a recipe, a config.json or --log FILE; see recipes size --help")
     if options.gpu_bytes is not None and options.gpu_bytes < 1 << 28:
         raise UsageError(f"--gpu-bytes is {options.gpu_bytes}; bytes of a whole GPU are needed")
     if options.users < 1 or (options.length is not None and options.length < 1):
         raise UsageError("--users and --length must be at least 1")
-    strays = [f for f in flags[:1] if not f.startswith("-")]
-    if strays:
-        raise UsageError(f"{strays[0]!r} is neither an option nor the value of one")
 
 
 def _request(

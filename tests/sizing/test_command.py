@@ -170,3 +170,29 @@ def test_hostile_text_reaches_no_terminal(
     path.write_text(json.dumps({**LLAMA, "model_type": "\x1b[2Jevil"}))
     _, out, err = output(capsys, str(path), "--hardware", "h100")
     assert "\x1b" not in out + err
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "CONFIG -tp 2 --max-model-len 8192 --enforce-eager --hardware h100 --json",
+        "--json --hardware h100 -tp 2 --max-model-len 8192 --enforce-eager CONFIG",
+        "--json --hardware=h100 --enforce-eager CONFIG -tp=2 --max-model-len 8192",
+        "--tensor-parallel-size 2 --json --enforce-eager --hardware h100 --max-model-len 8192 CONFIG",
+    ],
+)
+def test_options_and_flags_come_in_any_order(
+    order: str, config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = output(capsys, *order.replace("CONFIG", config).split())
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["engine"]["tensor_parallel_size"] == 2
+    assert found["max_model_len"] == 8192
+    assert found["engine"]["cuda_graph_sizes"] == 0
+
+
+def test_two_subjects_are_too_many(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = output(capsys, config, "openai/gpt-oss-20b")
+    assert code == 2
+    assert "one recipe or config" in err
