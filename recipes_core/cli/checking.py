@@ -78,5 +78,17 @@ def _at(deployment: Deployment) -> Iterator[Finding]:
     from recipes_core.render.beside import command_findings, floor_findings
 
     found = [*deployment.findings, *floor_findings(deployment)]
-    found += [item for item in command_findings(deployment) if item.severity != "info"]
-    yield from dict.fromkeys(found)
+    newest = [item for item in command_findings(deployment) if item.severity != "info"]
+    if any(item.code == "ignored-flag" for item in newest) and deployment.min_vllm_version:
+        at_floor = command_findings(deployment, deployment.min_vllm_version)
+        dead = {item.where for item in at_floor if item.code == "ignored-flag"}
+        newest = [_of_older_use(item, deployment, dead) for item in newest]
+    yield from dict.fromkeys([*found, *newest])
+
+
+def _of_older_use(finding: Finding, deployment: Deployment, dead: set[str]) -> Finding:
+    """A flag that only newer releases ignore is of use at the floor: a remark, no fault."""
+    if finding.code != "ignored-flag" or finding.where in dead:
+        return finding
+    message = f"{finding.message}; {deployment.min_vllm_version}, the floor, still reads it"
+    return finding._replace(severity="info", message=message)
