@@ -216,11 +216,9 @@ def dashboard(
     catalog: CatalogOption = [],  # noqa: B006
 ) -> None:
     """Serve the dashboard with voila."""
-    from recipes_core.explorer import launch
+    from recipes_core.cli.serving import serve_dashboard
 
-    raise typer.Exit(
-        launch.dashboard(port=port, host=host, browser=browser, catalogs=tuple(catalog)) or 0
-    )
+    raise typer.Exit(serve_dashboard(port, host, catalog, browser=browser))
 
 
 @app.command(context_settings=RAW, add_help_option=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tornado.web import RequestHandler, authenticated
+from tornado.web import HTTPError, RequestHandler, authenticated
 
 from recipes_core.server.answers import Answer, Answers, security_headers
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from recipes_core.catalog.catalog import Catalog
 
 METHODS = "GET, HEAD"
+Mount = Callable[[str], list[tuple[str, type[RequestHandler], dict[str, Any]]]]
+"""Makes routes for the path at which an application is mounted."""
 
 
 def join(base_url: str, *parts: str) -> str:
@@ -154,6 +157,13 @@ def private_handlers(
         def compute_etag(self) -> None:
             """None: the tag is of the body before it is compressed."""
 
+        def get_login_url(self) -> str:
+            """The login page for a person; a client that wants data is refused instead."""
+            wanted = self.request.headers.get("Accept", "")
+            if "text/html" not in wanted or self.request.path.endswith((".json", ".md", ".txt")):
+                raise HTTPError(403)
+            return str(super().get_login_url())
+
         @authenticated
         def get(self) -> None:
             self.reply(body=True)
@@ -168,3 +178,20 @@ def private_handlers(
     prefix = join(base_url, "recipes")
     facts = {"answers": Answers(catalog, f"{prefix}/", dashboard), "prefix": prefix}
     return [(rf"{re.escape(prefix)}(?:/.*)?", PrivateHandler, facts)]
+
+
+def beside_dashboard(catalog: Catalog, *, private: bool) -> Mount:
+    """Routes beside a dashboard at the root of the same server.
+
+    Args:
+        catalog: What is served.
+        private: The dashboard asks for a login, so the recipes do too.
+    """
+
+    def routes(base_url: str) -> list[tuple[str, type[RequestHandler], dict[str, Any]]]:
+        root = f"{join(base_url)}/".replace("//", "/")
+        if private:
+            return private_handlers(catalog, base_url, root)
+        return handlers(catalog, base_url, dashboard=root)
+
+    return routes

@@ -84,10 +84,13 @@ def test_who_is_logged_in_gets_recipes_and_no_kernel_is_started(lab):
 
 def test_who_is_not_logged_in_gets_nothing(lab):
     client, _ = lab
-    for path in ("", f"{MODEL}.json", "models.json"):
-        reply = client.ask(f"/user/ann/recipes/{path}")
-        assert reply.status in {302, 403}
+    for path in ("", MODEL, f"{MODEL}.json", "models.json"):
+        reply = client.ask(f"/user/ann/recipes/{path}", Accept="*/*")
+        assert reply.status == 403
         assert MODEL not in reply.text
+    page = client.ask(f"/user/ann/recipes/{MODEL}", Accept="text/html")
+    assert page.status == 302
+    assert "/login" in page.headers["Location"]
 
 
 def test_tags_and_refusals_work_there_too(lab):
