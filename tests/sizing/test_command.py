@@ -178,7 +178,7 @@ def test_hostile_text_reaches_no_terminal(
         "CONFIG -tp 2 --max-model-len 8192 --enforce-eager --hardware h100 --json",
         "--json --hardware h100 -tp 2 --max-model-len 8192 --enforce-eager CONFIG",
         "--json --hardware=h100 --enforce-eager CONFIG -tp=2 --max-model-len 8192",
-        "--tensor-parallel-size 2 --json --enforce-eager --hardware h100 --max-model-len 8192 CONFIG",
+        "-tp 2 --json --enforce-eager --hardware h100 --max-model-len 8192 CONFIG",
     ],
 )
 def test_options_and_flags_come_in_any_order(
