@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from recipes_core.render.comparison import Comparison
 from recipes_core.sizing.engine_log import Difference
 from recipes_core.sizing.hardware import GIB
 from recipes_core.sizing.matrix import Cell
@@ -111,3 +112,12 @@ def differences_frame(differences: Iterable[Difference]) -> pd.DataFrame:
         for d in differences
     ]
     return pd.DataFrame(rows).set_index("figure") if rows else pd.DataFrame()
+
+
+def comparison_frame(comparison: Comparison) -> pd.DataFrame:
+    """Configurations side by side: one row per choice, figure, flag or variable."""
+    index = pd.MultiIndex.from_tuples(
+        [(row.group, row.label) for row in comparison.rows], names=["group", "property"]
+    )
+    frame = pd.DataFrame([row.cells for row in comparison.rows], index=index)
+    return frame.set_axis(list(comparison.names), axis="columns")
