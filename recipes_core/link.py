@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recipes_core.catalog.own_hardware import looks_own
 from recipes_core.configuration import (
+    AROUND_POOLS,
     BASELINE,
     Configuration,
     declared_frontend,
@@ -15,7 +16,7 @@ from recipes_core.configuration import (
 )
 from recipes_core.selection import Selection
 
-BESIDE = frozenset({"features", "fmode", "kv_offload", "gpus", "advanced"})
+BESIDE = frozenset({"features", "fmode", "kv_offload", "gpus", "advanced", *AROUND_POOLS})
 """Axes that keep a default preset from applying."""
 READER_KEYS = (
     "install", "vllm", "max_model_len", "max_num_seqs",

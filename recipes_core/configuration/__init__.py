@@ -28,7 +28,12 @@ from recipes_core.configuration.defaults import (
     pool_override,
     router_reason,
 )
-from recipes_core.configuration.features import EXCLUSIVE, apply_preset, choose_features
+from recipes_core.configuration.features import (
+    AROUND_POOLS,
+    EXCLUSIVE,
+    apply_preset,
+    choose_features,
+)
 from recipes_core.configuration.layout import choose_layout, usual_gpus
 from recipes_core.configuration.model import Adjustment, Configuration, PoolChoice
 from recipes_core.configuration.place import (
@@ -48,6 +53,7 @@ from recipes_core.configuration.rest import (
 from recipes_core.selection import Selection
 
 __all__ = [
+    "AROUND_POOLS",
     "BASELINE",
     "EXCLUSIVE",
     "MAX_INSTANCES",

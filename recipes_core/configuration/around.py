@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recipes_core.axes import MAX_NODES, strategy_nodes
+from recipes_core.catalog.documents import PoolOverride
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.defaults import default_pool_mode, default_pool_nodes, router_reason
 from recipes_core.configuration.model import Configuration, PoolChoice
@@ -79,10 +80,20 @@ def _pool_nodes(asking: Asking, config: Configuration, role: str) -> int:
     asked: int | None = getattr(asking.asked, f"{role}_nodes")
     if asked is None:
         return default_pool_nodes(config, role)
+    own = _preset_pool(config, role)
+    if own is not None and own.nodes is not None:
+        default = default_pool_nodes(config, role)
+        if asked != default:
+            asking.adjust(f"{role}_nodes", asked, default, "the preset sets it")
+        return default
     if asked > MAX_NODES:
         asking.adjust(f"{role}_nodes", asked, MAX_NODES, f"at most {MAX_NODES} nodes")
         return MAX_NODES
     return asked
+
+
+def _preset_pool(config: Configuration, role: str) -> PoolOverride | None:
+    return config.preset.pools.get(role) if config.preset else None  # type: ignore[call-overload]
 
 
 def _pool_mode(asking: Asking, config: Configuration, role: str) -> str:
@@ -90,6 +101,10 @@ def _pool_mode(asking: Asking, config: Configuration, role: str) -> str:
     default = default_pool_mode(config, role)
     asked: str | None = getattr(asking.asked, f"{role}_mode")
     if asked is None or asked.lower() == default:
+        return str(default)
+    own = _preset_pool(config, role)
+    if own is not None and own.parallelism is not None:
+        asking.adjust(f"{role}_mode", asked, default, "the preset sets it")
         return str(default)
     if asked.lower() in allowed:
         return asked.lower()

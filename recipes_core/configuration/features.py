@@ -13,6 +13,9 @@ EXCLUSIVE: dict[str, str] = {"encoder_parallel": "text_only"}
 """A feature and the one that it yields to, in every recipe."""
 
 
+AROUND_POOLS = ("prefill_nodes", "decode_nodes", "prefill_mode", "decode_mode", "router")
+
+
 def apply_preset(asking: Asking, config: Configuration, asked: str | None) -> None:
     """Apply the asked preset, or the default one where nothing beside it is asked."""
     name = asked
@@ -36,6 +39,7 @@ def _asks_beside(asking: Asking) -> bool:
         or asked.kv_offload is not None
         or asked.gpus is not None
         or bool(asked.advanced)
+        or any(getattr(asked, axis) is not None for axis in AROUND_POOLS)
     )
 
 

@@ -110,11 +110,15 @@ def _gpus(
     node = config.node
     asked = asking.asked.gpus
     count = usual_gpus(config, preset)
-    if asked is not None and kind != "single":
+    if asked is None or asked == count:
+        return part_of(node, count)
+    if kind != "single":
         asking.adjust("gpus", asked, None, "fewer GPUs are taken of one node only")
-    elif asked is not None and asked > node.gpu_count:
+    elif asked > node.gpu_count:
         asking.adjust("gpus", asked, count, f"a node has {node.gpu_count}")
-    elif asked is not None:
+    elif preset is not None and preset.gpus is not None:
+        asking.adjust("gpus", asked, count, "the preset sets it")
+    else:
         count = _enough_gpus(asking, config, node, asked)
     return part_of(node, count)
 
