@@ -106,5 +106,10 @@ class Configuration:
 
     @property
     def memory_needed_gb(self) -> float:
-        """Declared GB that must fit the GPUs of one copy."""
+        """Declared GB that must fit the GPUs of one copy: the task's on this hardware, if any."""
+        if self.task is not None:
+            there = self.task.hardware_overrides.get(self.hardware)
+            for declared in (there, self.task):
+                if declared is not None and declared.vram_minimum_gb is not None:
+                    return declared.vram_minimum_gb
         return self.rules.memory_needed(self.variant, self.hardware, self.profile)

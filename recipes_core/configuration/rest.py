@@ -24,7 +24,9 @@ def choose_task(asking: Asking, config: Configuration) -> None:
         "decode_nodes", "prefill_mode", "decode_mode", "router", "gpus",
     ):  # fmt: skip
         value = getattr(asking.asked, axis)
-        if value is not None and not (axis == "preset" and value == BASELINE):
+        if axis == "preset" and (value == BASELINE or not asking.recipe.presets):
+            continue
+        if value is not None:
             asking.adjust(axis, value, None, "an omni recipe is one server and a task")
     choose_features(asking, config)
     keys = {task_key(task): task for task in omni.tasks}
@@ -87,8 +89,6 @@ def choose_frontend(asking: Asking, config: Configuration) -> None:
 def check_memory(asking: Asking, config: Configuration) -> None:
     """Say by how much the declared memory is short, where it is."""
     needed = config.memory_needed_gb
-    if config.task is not None and config.task.vram_minimum_gb is not None:
-        needed = config.task.vram_minimum_gb
     copies = 2 if config.pools and all(p.nodes == 0 for p in config.pools.values()) else 1
     if config.pools and copies == 1:
         have = min(p.nodes for p in config.pools.values()) * config.node.vram_gb

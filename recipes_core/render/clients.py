@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ class Clients(NamedTuple):
     """Returns when the server answers."""
     curl: str
     """A first request."""
-    python: str
-    """The same by the OpenAI client."""
+    python: str | None
+    """The same by the OpenAI client; None for an omni task, which it does not speak."""
     bench: str | None
     """A short benchmark; None where vLLM's own does not reach."""
     stop: str
@@ -59,10 +60,10 @@ def clients_of(deployment: Deployment) -> Clients:
     url, model = base_url(deployment), served_name(deployment)
     key = deployment.values.api_key_var
     kind = _request_kind(config)
-    curl = _omni_curl(deployment) or _curl(url, kind, model, key)
-    return Clients(
-        _wait(url), curl, _python(url, kind, model, key), _bench(deployment, url, model), STOP
-    )
+    task = omni_request(deployment, url, model, key)
+    curl = task or _curl(url, kind, model, key)
+    python = _python(url, kind, model, key) if task is None else None
+    return Clients(_wait(url), curl, python, _bench(deployment, url, model), STOP)
 
 
 STOP = "pkill -INT -f 'vllm serve'"
@@ -104,13 +105,59 @@ def _curl(url: str, kind: str, model: str, key: str | None) -> str:
     return " \\\n  ".join(lines)
 
 
-def _omni_curl(deployment: Deployment) -> str | None:
-    task = deployment.configuration.task
+_LOCAL = r"http://(?:localhost|127\.0\.0\.1):(?:8000|{port})(?=[/\s\"'])"
+_PLAIN = re.compile(r"[A-Za-z0-9._/:@-]+")
+_CLOSER = "The camera moves closer, slowly."
+_IMAGE = "export IMAGE=/path/to/input.png\n\n"
+_SCENE = "A paper boat drifts along a wet street."
+_UNPACK = "jq -r '.data[0].b64_json' | base64 --decode > image.png"
+_OMNI_TASKS = {
+    "t2i": f"curl -sS {{url}}/v1/images/generations \\\n  -H 'Content-Type: application/json' \\\n"
+    f'  -d \'{{{{"prompt": "{_SCENE}", "size": "1024x1024"}}}}\' |\n  {_UNPACK}',
+    "i2i": f'{_IMAGE}curl -sS {{url}}/v1/images/edits \\\n  -F "image=@${{{{IMAGE}}}}" \\\n'
+    f"  -F 'prompt=Make it evening.' |\n  {_UNPACK}",
+    "t2v": f"curl -sS {{url}}/v1/videos/sync \\\n  -F 'prompt={_SCENE}' \\\n  -o video.mp4",
+    "i2v": f"{_IMAGE}curl -sS {{url}}/v1/videos/sync \\\n"
+    f'  -F "input_reference=@${{{{IMAGE}}}}" \\\n'
+    f"  -F 'prompt={_CLOSER}' \\\n  -o video.mp4",
+    "t2a": "curl -sS {url}/v1/audio/generate \\\n  -H 'Content-Type: application/json' \\\n"
+    '  -d \'{{"input": "Waves on pebbles, a gull far away.", "audio_length": 10.0}}\' \\\n'
+    "  -o audio.wav",
+}
+"""Requests of vLLM-Omni's task endpoints, for a task whose recipe has none of its own."""
+_OMNI_TASKS["ti2v"] = _OMNI_TASKS["i2v"]
+
+
+def omni_request(
+    deployment: Deployment, url: str, model: str, key: str | None = None
+) -> str | None:
+    """The request example of the chosen task, aimed at the server as it is started.
+
+    Args:
+        deployment: An omni deployment; any other has no task.
+        url: The server's address.
+        model: Name under which the model is served.
+        key: Name of the variable that holds the API key.
+    """
+    config = deployment.configuration
+    task = config.task
     if task is None:
         return None
-    there = task.hardware_overrides.get(deployment.configuration.hardware)
+    there = task.hardware_overrides.get(config.hardware)
     text = (there.curl if there is not None else None) or task.curl
-    return text.strip() if text else None
+    if text is None:
+        known = _OMNI_TASKS.get(task.id)
+        if known is None:
+            return None
+        text = known.format(url=url)
+    port = config.recipe.omni.port if config.recipe.omni else None
+    text = re.sub(_LOCAL.format(port=port or 8000), lambda _: url, text.strip())
+    if model != config.model_id and _PLAIN.fullmatch(model):
+        named = f'"model": "{config.model_id}"'
+        text = text.replace(named, f'"model": "{model}"')
+    if key:
+        text = re.sub(r"^curl ", f'curl -H "Authorization: Bearer ${key}" ', text, flags=re.M)
+    return text
 
 
 _CALLS = {

@@ -304,8 +304,10 @@ FAKES = {
     "xargs": "cat > /dev/null",
 }
 RECORD = """
-printf '%s\\0' "$(basename "$0")" "$@" >> "$FAKE_LOG.$SLURM_NODEID"
-printf '\\n' >> "$FAKE_LOG.$SLURM_NODEID"
+# Several run at once: each adds its line in one piece.
+own="$FAKE_LOG.of-$$"
+{ printf '%s\\0' "$(basename "$0")" "$@"; printf '\\n'; } > "$own"
+cat "$own" >> "$FAKE_LOG.$SLURM_NODEID"
 """
 
 

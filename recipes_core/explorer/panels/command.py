@@ -118,8 +118,9 @@ def _clients(deployment: Deployment) -> list[Step]:
     first = [
         _block(clients.wait, "Wait until it answers", title="Wait until it answers"),
         _block(clients.curl, "First request by curl", title="First request"),
-        _block(clients.python, "First request in Python", title="The same in Python"),
     ]
+    if clients.python:
+        first.append(_block(clients.python, "First request in Python", title="The same in Python"))
     steps: list[Step] = [
         {"id": "request", "title": "First request", "order": 0, "blocks": first, "note": ""}
     ]
