@@ -1,0 +1,258 @@
+"""Routers, ports, placeholders: what stands around an engine, case by case."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.configuration import configure
+from recipes_core.deployment import ReaderValues, deploy
+from recipes_core.deployment.names import hint_of, placeholders_in
+from recipes_core.options import options_of
+from recipes_core.render.shell import docker_argv, guarded_script, quote, script
+
+from .laws import check_all, endpoints_of, router_size, value_of
+from .synthetic import recipe
+
+ERNIE = "baidu/ERNIE-5.5-Flash"
+DP_ROUTER = {"port": 8000, "engine_port": 8100}
+NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_producer"}'
+
+
+class TestRouterOverOneEngine:
+    def test_one_node_is_reached_by_its_ranks(self, ours: Catalog) -> None:
+        entry = recipe(dp_router=DP_ROUTER)
+        deployment = deploy(configure(ours, entry, "hardware=h200&strategy=single_node_dep"))
+        check_all(deployment)
+        assert endpoints_of(deployment) == ["http://localhost:8100"]
+        assert router_size(deployment) == "8"
+        router = deployment.processes[-1]
+        assert (router.role, router.start) == ("router", "after")
+
+    def test_under_hybrid_balancing_each_node_answers_for_its_ranks(self, ours: Catalog) -> None:
+        entry = recipe(dp_router=DP_ROUTER)
+        query = "hardware=h200&strategy=multi_node_dep&nodes=3"
+        deployment = deploy(configure(ours, entry, query))
+        check_all(deployment)
+        assert endpoints_of(deployment) == [
+            "http://$HEAD_IP:8100", "http://$WORKER_1_IP:8100", "http://$WORKER_2_IP:8100",
+        ]  # fmt: skip
+        assert router_size(deployment) == "8"
+        hints = {item.name: item.hint for item in deployment.placeholders}
+        assert hints["WORKER_2_IP"] == "address of worker 2, as the router reaches it"
+
+    def test_without_it_the_head_answers_for_all(self, ours: Catalog) -> None:
+        entry = recipe(
+            dp_router=DP_ROUTER, strategy_overrides__multi_node_dep__extra_args=[
+                "--no-data-parallel-hybrid-lb"
+            ],
+        )  # fmt: skip
+        query = "hardware=h200&strategy=multi_node_dep&nodes=2"
+        deployment = deploy(configure(ours, entry, query))
+        assert endpoints_of(deployment) == ["http://$HEAD_IP:8100"]
+        assert router_size(deployment) == "16"
+
+    def test_a_size_that_is_asked_elsewhere_reaches_the_router(self, ours: Catalog) -> None:
+        entry = recipe(
+            dp_router=DP_ROUTER,
+            strategy_overrides__single_node_dep__extra_args=["--tensor-parallel-size", "2"],
+        )
+        deployment = deploy(configure(ours, entry, "hardware=h200&strategy=single_node_dep"))
+        assert router_size(deployment) == "4"
+
+    @pytest.mark.parametrize("strategy", ["single_node_tp", "single_node_tep"])
+    def test_an_engine_without_ranks_has_none(self, ours: Catalog, strategy: str) -> None:
+        entry = recipe(dp_router=DP_ROUTER)
+        deployment = deploy(configure(ours, entry, f"hardware=h200&strategy={strategy}"))
+        assert endpoints_of(deployment) is None
+        assert value_of(deployment.processes[0], "--port") is None
+
+    def test_a_port_that_is_asked_is_the_routers(self, ours: Catalog) -> None:
+        entry = recipe(dp_router=DP_ROUTER)
+        query = "hardware=h200&strategy=single_node_dep&port=9000"
+        engine, router = deploy(configure(ours, entry, query)).processes
+        assert (engine.port, router.port) == (8100, 9000)
+        assert engine.argv.count("--port") == 1
+        assert value_of(router, "--worker-urls") == "http://localhost:8100"
+
+    def test_the_engines_own_port_cannot_be_the_routers(self, ours: Catalog) -> None:
+        entry = recipe(dp_router=DP_ROUTER)
+        query = "hardware=h200&strategy=single_node_dep&port=8100"
+        deployment = deploy(configure(ours, entry, query))
+        assert [f.code for f in deployment.findings if f.severity == "error"] == ["port-clash"]
+
+    def test_a_preset_may_change_policy_and_release(self, ours: Catalog) -> None:
+        preset = {
+            "label": "L", "hardware": "h200", "strategy": "single_node_dep",
+            "router": {"policy": "round_robin", "install": "uv pip install vllm-router==0.1.16"},
+        }  # fmt: skip
+        entry = recipe(dp_router=DP_ROUTER, presets__p=preset)
+        deployment = deploy(configure(ours, entry, "preset=p"))
+        router = deployment.processes[-1]
+        assert value_of(router, "--policy") == "round_robin"
+        assert "uv pip install vllm-router==0.1.16" in [
+            s.command for s in deployment.install.extras
+        ]
+
+
+class TestRouterBeforePools:
+    QUERY = "hardware=h200&strategy=pd_cluster"
+
+    def test_ports_follow_the_pools(self, ours: Catalog) -> None:
+        entry = recipe(
+            strategy_overrides__pd_cluster={
+                "prefill": {"vllm_args": ["--port", "8101"]},
+                "decode": {"vllm_args": ["--port", "8102"]},
+            }
+        )
+        deployment = deploy(configure(ours, entry, self.QUERY))
+        assert endpoints_of(deployment) == [
+            "http://$PREFILL_NODE_1:8101", "http://$DECODE_NODE_1:8102",
+        ]  # fmt: skip
+
+    def test_pools_that_differ_are_warned_of(self, ours: Catalog) -> None:
+        query = f"{self.QUERY}&prefill_mode=tep&prefill_nodes=2&decode_mode=dep&decode_nodes=2"
+        deployment = deploy(configure(ours, recipe(), query))
+        assert router_size(deployment) == "8"
+        (finding,) = [f for f in deployment.findings if f.code == "router-pools-differ"]
+        assert "prefill 1, decode 8" in finding.message
+
+    def test_halves_keep_their_side_channels_apart(self, ours: Catalog) -> None:
+        query = f"{self.QUERY}&prefill_nodes=0&decode_nodes=0&prefill_mode=dep&decode_mode=dep"
+        deployment = deploy(configure(ours, recipe(), query))
+        ports = {
+            p.name: p.env["VLLM_NIXL_SIDE_CHANNEL_PORT"]
+            for p in deployment.role("prefill", "decode")
+        }
+        assert ports == {"prefill": "5557", "decode": "5561"}
+        devices = [p.env["CUDA_VISIBLE_DEVICES"] for p in deployment.role("prefill", "decode")]
+        assert devices == ["0,1,2,3", "4,5,6,7"]
+
+    def test_mooncake_is_named_to_the_router(self, ours: Catalog) -> None:
+        deployment = deploy(configure(ours, ERNIE, "hardware=gb200&strategy=pd_cluster"))
+        assert value_of(deployment.processes[-1], "--kv-connector") == "mooncake"
+        plain = deploy(configure(ours, recipe(), self.QUERY))
+        assert value_of(plain.processes[-1], "--kv-connector") is None
+
+    def test_a_store_composes_with_pools_and_keeps_their_router(self, ours: Catalog) -> None:
+        query = f"{self.QUERY}&kv_offload=kv_store_distributed_mooncake"
+        deployment = deploy(configure(ours, recipe(), query))
+        check_all(deployment)
+        assert [p.role for p in deployment.processes] == ["master", "prefill", "decode", "router"]
+        for process in deployment.role("prefill", "decode"):
+            config = json.loads(value_of(process, "--kv-transfer-config") or "")
+            assert config["kv_connector"] == "MultiConnector"
+        assert value_of(deployment.processes[-1], "--kv-connector") is None
+
+
+class TestGateway:
+    QUERY = "hardware=h200&strategy=pd_cluster&router=smg"
+
+    def test_workers_are_registered_with_connector_and_role(self, ours: Catalog) -> None:
+        deployment = deploy(configure(ours, recipe(), self.QUERY))
+        check_all(deployment)
+        router, register = deployment.processes[-2:]
+        assert router.argv == [
+            "smg", "launch", "--pd-disaggregation", "--policy", "round_robin",
+            "--host", "$ROUTER_HOST", "--port", "$ROUTER_PORT",
+        ]  # fmt: skip
+        assert (register.role, register.start) == ("companion", "after")
+        assert deployment.entry is router
+        given = {name: f"v{n}" for n, name in enumerate(p.name for p in deployment.placeholders)}
+        lines = ["curl() { printf '%s\\n' \"$@\"; }", *(f"{k}={v}" for k, v in given.items())]
+        text = "\n".join([*lines, register.text or ""])
+        done = subprocess.run(
+            ["bash", "-u"], input=text, text=True, capture_output=True, check=True
+        )
+        bodies = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        assert bodies == [
+            {"url": f"http://{given['PREFILL_NODE_1']}:8001", "worker_type": "prefill",
+             "runtime_type": "vllm", "kv_connector": "NixlConnector", "kv_role": "kv_producer"},
+            {"url": f"http://{given['DECODE_NODE_1']}:8002", "worker_type": "decode",
+             "runtime_type": "vllm", "kv_connector": "NixlConnector", "kv_role": "kv_consumer"},
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("query", "why"),
+        [
+            ("prefill_mode=dep", "prefill runs data parallel"),
+            ("kv_offload=kv_store_distributed_mooncake", "KV store"),
+        ],
+    )
+    def test_it_is_refused_with_the_reason(self, ours: Catalog, query: str, why: str) -> None:
+        config = configure(ours, recipe(), f"{self.QUERY}&{query}")
+        (adjustment,) = [a for a in config.adjustments if a.axis == "router"]
+        assert (adjustment.asked, adjustment.got) == ("smg", "vllm")
+        assert why in adjustment.reason
+        option = next(o for o in options_of(config)["router"] if o.id == "smg")
+        assert option.reason == adjustment.reason
+
+    def test_another_connector_is_refused(self, ours: Catalog) -> None:
+        mooncake = '{"kv_connector":"MooncakeConnector","kv_role":"kv_consumer"}'
+        entry = recipe(
+            strategy_overrides__pd_cluster__decode__vllm_args=["--kv-transfer-config", mooncake]
+        )
+        config = configure(ours, entry, self.QUERY)
+        assert config.router == "vllm"
+        assert "decode uses MooncakeConnector" in config.adjustments[0].reason
+
+    def test_dynamo_is_refused_with_the_reason(self, ours: Catalog) -> None:
+        config = configure(ours, recipe(), "hardware=h200&strategy=pd_cluster&router=dynamo")
+        (adjustment,) = config.adjustments
+        assert adjustment.got == "vllm"
+        assert "not `vllm serve`" in adjustment.reason
+
+    def test_a_recipe_may_rule_it_out(self, ours: Catalog) -> None:
+        entry = recipe(strategy_overrides__pd_cluster__routers=["vllm"])
+        config = configure(ours, entry, self.QUERY)
+        assert config.adjustments[0].reason == "the recipe says that it does not work with it"
+
+
+class TestPlaceholdersInJson:
+    """Single quotes keep a shell from expanding ``$NAME``: only ours come out of them."""
+
+    WORD = '{"device_name":"$MOONCAKE_DEVICE_NAME","$ref":"#/$defs/x","it\'s":"`id` $(id) \\\\"}'
+
+    def test_only_declared_names_leave_the_quotes(self) -> None:
+        assert quote('{"a":"$MOONCAKE_DEVICE_NAME"}') == """'{"a":"'"$MOONCAKE_DEVICE_NAME"'"}'"""
+        assert quote('{"$ref":"#/$defs/x"}') == """'{"$ref":"#/$defs/x"}'"""
+        assert quote("$HEAD_IP") == "$HEAD_IP"
+        assert quote("$HEAD_IP", True) == "'$HEAD_IP'"
+        assert quote('"$HEAD_IP"', True) == """'"$HEAD_IP"'"""
+        assert quote("") == quote("", True) == "''"
+        assert list(placeholders_in([self.WORD])) == ["MOONCAKE_DEVICE_NAME"]
+
+    @pytest.mark.parametrize("value", ["$MOONCAKE_DEVICE_NAME", "mlx5_0,mlx5_1", "a b\"c'd*"])
+    def test_bash_passes_on_the_word(self, value: str) -> None:
+        done = subprocess.run(
+            ["bash", "-uc", f"printf '%s' {quote(self.WORD)}"], text=True, capture_output=True,
+            check=True, env={"MOONCAKE_DEVICE_NAME": value},
+        )  # fmt: skip
+        assert done.stdout == self.WORD.replace("$MOONCAKE_DEVICE_NAME", value)
+
+    def test_the_engine_gets_the_readers_adapters(self, ours: Catalog) -> None:
+        deployment = deploy(configure(ours, ERNIE, "hardware=gb200&strategy=pd_cluster"))
+        process = deployment.processes[0]
+        assert "'\"$MOONCAKE_DEVICE_NAME\"'" in script(process)
+        assert ': "${MOONCAKE_DEVICE_NAME:?' in guarded_script(deployment, process)
+        given = ReaderValues(placeholders={"MOONCAKE_DEVICE_NAME": "mlx5_0,mlx5_1"})
+        filled = deploy(configure(ours, ERNIE, "hardware=gb200&strategy=pd_cluster"), given)
+        config = json.loads(value_of(filled.processes[0], "--kv-transfer-config") or "")
+        assert config["kv_connector_extra_config"]["device_name"] == "mlx5_0,mlx5_1"
+        assert '"device_name":"mlx5_0,mlx5_1"' in script(filled.processes[0])
+
+    def test_a_schema_in_a_flag_needs_no_value(self, ours: Catalog) -> None:
+        entry = recipe(model__base_args=["--hf-overrides", '{"$ref":"#/$defs/x"}'])
+        deployment = deploy(configure(ours, entry))
+        assert not deployment.placeholders
+        words, needs = docker_argv(deployment.processes[0], {"HF_CACHE": "/x"})
+        assert needs == []
+        assert '{"$ref":"#/$defs/x"}' in (words or [])
+
+    def test_every_hint_is_one_line(self) -> None:
+        for name in ("HEAD_IP", "PREFILL_NODE_12", "WORKER_3_IP", "SOMETHING_ELSE"):
+            assert hint_of(name)
+            assert "\n" not in hint_of(name)
