@@ -37,6 +37,8 @@ HardwareKey = str
 """A hardware id, a generation, a brand in lower case, or ``default``."""
 Support = Literal["verified", "supported", "unsupported"]
 PoolMode = Literal["tp", "tep", "dep"]
+RequestKind = Literal["chat", "completions", "embeddings", "rerank", "transcriptions"]
+"""Endpoint of a first request; transcriptions take a file, the others JSON."""
 Frontend = Literal["rust", "python"]
 SizeOrMap = int | dict[HardwareKey, int]
 Image = str | dict[str, str | dict[str, str]]
@@ -133,7 +135,7 @@ class Variant(Document):
     """Memory budgets where weights are offloaded to the CPU, per hardware."""
     released: Bool = True
     """False: announced, weights not public yet."""
-    request: Literal["chat", "completions", "embeddings"] | None = None
+    request: RequestKind | None = None
     """What the first request to this checkpoint asks; absent = as the model says."""
     evidence: tuple[Evidence, ...] = ()
 
@@ -269,7 +271,7 @@ class Model(Document):
     """The start-up tuning of FlashInfer may be turned off."""
     default_frontend: Frontend | None = None
     license: str | None = None
-    request: Literal["chat", "completions", "embeddings"] | None = None
+    request: RequestKind | None = None
     """What the first request asks; absent = chat, or embeddings for that task."""
     plugins: tuple[str, ...] = ()
     """vLLM plugins that the model needs; they may add flags and parsers."""

@@ -88,6 +88,9 @@ def _request_kind(config: Configuration) -> str:
 def _first_request(kind: str, model: str) -> tuple[str, dict[str, object]]:
     if kind == "embeddings":
         return "/v1/embeddings", {"model": model, "input": "The quick brown fox"}
+    if kind == "rerank":
+        documents = ["Berlin is the capital of Germany.", "The horse eats hay."]
+        return "/v1/rerank", {"model": model, "query": "German capital", "documents": documents}
     if kind == "completions":
         prompt = "The capital of France is"
         return "/v1/completions", {"model": model, "prompt": prompt, "max_tokens": 32}
@@ -97,14 +100,19 @@ def _first_request(kind: str, model: str) -> tuple[str, dict[str, object]]:
 
 @lru_cache(maxsize=2048)
 def _curl(url: str, kind: str, model: str, key: str | None) -> str:
+    secret = [f'-H "Authorization: Bearer ${key}"'] if key else []
+    if kind == "transcriptions":
+        lines = [f"curl {_url(url, '/v1/audio/transcriptions')}", *secret]
+        lines += [f"-F {quote(f'model={model}', True)}", f"-F file=@{_RECORDING}"]
+        return " \\\n  ".join(lines)
     path, body = _first_request(kind, model)
-    lines = [f"curl {_url(url, path)}", "-H 'Content-Type: application/json'"]
-    if key:
-        lines.append(f'-H "Authorization: Bearer ${key}"')
+    lines = [f"curl {_url(url, path)}", "-H 'Content-Type: application/json'", *secret]
     lines.append(f"-d {quote(json.dumps(body), True)}")
     return " \\\n  ".join(lines)
 
 
+_RECORDING = "recording.wav"
+"""The reader's own sound file: there is none that every machine has."""
 _LOCAL = r"http://(?:localhost|127\.0\.0\.1):(?:8000|{port})(?=[/\s\"'])"
 _PLAIN = re.compile(r"[A-Za-z0-9._/:@-]+")
 _CLOSER = "The camera moves closer, slowly."
@@ -169,23 +177,37 @@ _CALLS = {
 
 @lru_cache(maxsize=2048)
 def _python(url: str, kind: str, model: str, key: str | None) -> str:
-    path, body = _first_request(kind, model)
-    call, answer = _CALLS[path]
     secret = f"os.environ[{key!r}]" if key else "'unused'"
-    arguments = "".join(f"    {name}={value!r},\n" for name, value in body.items())
     address = f"os.path.expandvars({url + '/v1'!r})" if "$" in url else repr(url + "/v1")
     head = "import os\n\n" if key or "$" in url else ""
-    return (
-        f"{head}from openai import OpenAI\n\n"
-        f"client = OpenAI(base_url={address}, api_key={secret})\n"
-        f"answer = client.{call}.create(\n{arguments})\n"
-        f"print(answer.{answer})"
+    client = (
+        f"{head}from openai import OpenAI\n\nclient = OpenAI(base_url={address}, api_key={secret})"
     )
+    return f"{client}\n{_python_call(kind, model)}"
+
+
+def _python_call(kind: str, model: str) -> str:
+    if kind == "transcriptions":
+        return (
+            f"with open({_RECORDING!r}, 'rb') as sound:\n"
+            f"    answer = client.audio.transcriptions.create(model={model!r}, file=sound)\n"
+            "print(answer.text)"
+        )
+    path, body = _first_request(kind, model)
+    if kind == "rerank":  # OpenAI has no such endpoint; its client posts to any path.
+        fields = "".join(f"        {name!r}: {value!r},\n" for name, value in body.items())
+        return (
+            "answer = client.post(\n    '/rerank',\n    cast_to=object,\n"
+            f"    body={{\n{fields}    }},\n)\nprint(answer['results'])"
+        )
+    call, answer = _CALLS[path]
+    given = "".join(f"    {name}={value!r},\n" for name, value in body.items())
+    return f"answer = client.{call}.create(\n{given})\nprint(answer.{answer})"
 
 
 def _bench(deployment: Deployment, url: str, model: str) -> str | None:
     config = deployment.configuration
-    if config.rules.is_omni or "embedding" in config.recipe.meta.tasks:
+    if config.rules.is_omni or _request_kind(config) not in {"chat", "completions"}:
         return None
     engine = next(process for process in deployment.processes if process.is_engine)
     return _bench_text(url, engine.argv[2], model, "--trust-remote-code" in engine.argv)
