@@ -118,7 +118,20 @@ def _with_prose(new: Any, old: Any) -> Any:
     if not isinstance(new, dict) or not isinstance(old, Mapping):
         return _tasks_with_prose(new, old)
     merged = {key: _with_prose(value, old.get(key)) for key, value in new.items()}
-    return merged | {key: value for key, value in old.items() if key in PROSE}
+    kept = {key: old[key] for key in old if key in PROSE or (key == "label" and key not in new)}
+    return merged | kept
+
+
+def _without_own_labels(ours: Any, theirs: Any) -> Any:
+    """Our data without the labels that the peer's has not got at the same place."""
+    if not isinstance(ours, Mapping):
+        return ours
+    other = theirs if isinstance(theirs, Mapping) else {}
+    return {
+        key: _without_own_labels(value, other.get(key))
+        for key, value in ours.items()
+        if key != "label" or key in other
+    }
 
 
 def _tasks_with_prose(new: Any, old: Any) -> Any:
@@ -244,6 +257,8 @@ class _Importer:
             return
         if notes:
             self.report.corrections.setdefault(name, []).extend(notes)
+        if path is not None:
+            self._first_seen(valid, parse_yaml(read_text(path), name))
         sections = {key: _hash(value) for key, value in _sections(valid).items()}
         if path is None:
             target = self.into / "models" / f"{name}.yaml"
@@ -253,6 +268,13 @@ class _Importer:
         elif known:
             self.merge(name, path, valid, sections, known["sections"])
         self.manifest[name] = {"peer": peer_hash, "sections": sections}
+
+    @staticmethod
+    def _first_seen(facts: Data, ours: Mapping[str, Any]) -> None:
+        """Leave what is stated already with the day on which it was first seen."""
+        evidence: Data = facts.get("meta", {}).get("evidence", {})
+        stated = ours.get("meta", {}).get("evidence", {})
+        evidence.update({name: stated[name] for name in evidence if name in stated})
 
     def merge(
         self,
@@ -266,7 +288,11 @@ class _Importer:
         text = read_text(path)
         ours = dict(parse_yaml(text, name))
         merged = deepcopy(ours)
-        here, theirs = _sections(without_prose(ours)), _sections(facts)
+        theirs = _sections(facts)
+        here = {
+            section: _without_own_labels(value, theirs.get(section))
+            for section, value in _sections(without_prose(ours)).items()
+        }
         for section in dict.fromkeys((*known, *sections)):
             if known.get(section) == sections.get(section) or section in _OURS_ALONE:
                 continue

@@ -102,6 +102,29 @@ def test_what_we_edited_is_reported_and_left_alone(peer, ours):
     assert take(peer, ours).changes == []
 
 
+def test_a_label_of_ours_is_no_edit_of_their_facts(peer, ours):
+    take(peer, ours)
+    path = ours.root / "models/org/one.yaml"
+    path.write_text(path.read_text().replace("  f:\n", "  f:\n    label: Fast\n"))
+    peer.add("org/one", meta__hardware={"h100": "verified"}, features={"f": {"args": ["--y"]}})
+    report = take(peer, ours)
+    assert [change.detail for change in report.changes] == ["features.f.args: - --x 1, + --y"]
+    assert kinds(report) == [("changed", "org/one")]
+    assert recipe_of(ours)["features"]["f"] == {"label": "Fast", "args": ["--y"]}
+
+
+def test_a_statement_keeps_the_day_on_which_it_was_first_seen(peer, ours):
+    take(peer, ours)
+    peer.add("org/one", meta__hardware={"h100": "verified", "b200": "verified"})
+    later = datetime.date(2026, 10, 1)
+    import_catalog(peer.root, ours.root, as_of=later, released=RELEASED)
+    sources = {h: e["source"] for h, e in recipe_of(ours)["meta"]["evidence"].items()}
+    assert sources == {
+        "h100": "recipes.vllm.ai data, 2026-08-21",
+        "b200": "recipes.vllm.ai data, 2026-10-01",
+    }
+
+
 def test_a_section_that_the_peer_dropped_goes(peer, ours):
     take(peer, ours)
     peer.add("org/one", meta__hardware={"h100": "verified"})
