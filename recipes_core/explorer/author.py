@@ -97,7 +97,7 @@ class Author:
 
     def __init__(self, recipe_id: str = DEFAULT_ID, text: str | None = None) -> None:
         self.kit = kit = Kit(self._fail)
-        self.page = Page()
+        self.page = Page(self._fail)
         self.recipe_id, self.query = recipe_id, ""
         self.text = starter(recipe_id, load_catalog()) if text is None else text
         self.form = kit.form(self._typed)

@@ -11,6 +11,8 @@ from typing import Any
 import anywidget
 import traitlets
 
+from recipes_core.explorer.guard import OnError, guarded
+
 STATIC = Path(__file__).parent / "static"
 
 
@@ -37,9 +39,10 @@ class Page(anywidget.AnyWidget):
     hints = traitlets.Dict().tag(sync=True)
     values = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, on_error: OnError, **settings: Any) -> None:
         super().__init__(**settings)
         self.handlers: dict[str, Callable[[str], None]] = {}
+        self.on_error = on_error
         self.on_msg(self._receive)
 
     def _receive(self, _: Any, message: Any, _buffers: Any) -> None:
@@ -47,7 +50,7 @@ class Page(anywidget.AnyWidget):
         if kind == "alive":
             self.send({"kind": "alive"})
         elif kind in self.handlers:
-            self.handlers[kind](str(message.get("value", ""))[:65_536])
+            guarded(self.handlers[kind], self.on_error)(str(message.get("value", ""))[:65_536])
 
     def download(self, name: str, data: str | bytes, mime: str = "text/plain") -> None:
         """Have the browser save a file."""

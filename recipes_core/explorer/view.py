@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
@@ -13,10 +14,11 @@ import ipywidgets as w
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import CommandCard, Page, zip_of
+from recipes_core.explorer.guard import guarded
 from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
 from recipes_core.explorer.panels.head import notices_html, status_html, summary, title_html
 from recipes_core.explorer.state import ExplorerState
-from recipes_core.explorer.widgets import Kit, guarded, visible
+from recipes_core.explorer.widgets import Kit, visible
 from recipes_core.render.shell import guarded_script
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from recipes_core.explorer.panels.find import FindPanel
 
 log = logging.getLogger("recipes_core.explorer")
-WAKE_S = 0.05
-"""Seconds after which what is below the command is worked out."""
+PREPARE_S = 0.05
+"""Seconds after which the cell is surely done."""
 
 
 class Explorer:
@@ -52,7 +54,7 @@ class Explorer:
         self.state = state = ExplorerState(catalog)
         state.open_query(os.environ.get("QUERY_STRING", "") if query is None else query)
         self.kit = kit = Kit(self.fail)
-        self.page = Page()
+        self.page = Page(self.fail)
         self.page.handlers = {"restore": self._restore}
         self.title = kit.html("", "rx-heading")
         self.status = kit.html("", "rx-status-line")
@@ -75,17 +77,33 @@ class Explorer:
         state.observe(lambda _: self._say_notices(), "problem")
         state.observe(lambda _: self._address(), ["tab", "compared_revision"])
         self.refresh()
-        _soon(guarded(self._wake, self.fail))
+        if _in_loop():
+            # The rest is built when the browser says that it is there: widgets that were made
+            # while it still collects those that exist would be lost to it.
+            self.page.handlers["ready"] = lambda _: self.complete()
+            asyncio.get_running_loop().call_later(PREPARE_S, guarded(self._prepare, self.fail))
+        else:
+            self.complete()
 
-    def _wake(self) -> None:
-        """What may come after the command: the other parts, and the checks of the parser."""
+    def _prepare(self) -> None:
+        """Load what the rest will need, while the browser is still busy with the page."""
+        if self.whole is not None:
+            self.state.widen(self.whole())
+            self.whole = None
+        for name in ("axes", "details", "find", "memory"):
+            import_module(f"recipes_core.explorer.panels.{name}")
+        _ = self.state.tightest, self.state.findings
+
+    def complete(self) -> None:
+        """Build what may come after the command: the list, the axes, the panels below."""
+        if self.details is not None:
+            return
+        self._prepare()
         from recipes_core.explorer.panels.axes import AxesPanel
         from recipes_core.explorer.panels.details import DetailPanels
         from recipes_core.explorer.panels.find import FindPanel
 
         kit, state = self.kit, self.state
-        if self.whole is not None:
-            state.widen(self.whole())
         self.axes = AxesPanel(kit, state)
         self.find = FindPanel(kit, state)
         self.details = DetailPanels(kit, state, self.page)
@@ -191,14 +209,12 @@ class Explorer:
         display(self.root)  # type: ignore[no-untyped-call]
 
 
-def _soon(call: Callable[[], None]) -> None:
-    """Call when the running cell is done; at once where there is no loop."""
+def _in_loop() -> bool:
     try:
-        loop = asyncio.get_running_loop()
+        asyncio.get_running_loop()
     except RuntimeError:
-        call()
-    else:
-        loop.call_later(WAKE_S, call)
+        return False
+    return True
 
 
 __all__ = ["Explorer"]

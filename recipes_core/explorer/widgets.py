@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,27 +11,12 @@ from ipywidgets.widgets.widget_description import DescriptionStyle
 from ipywidgets.widgets.widget_string import HTMLStyle, TextStyle
 
 from recipes_core.explorer.frontend import Form
-
-log = logging.getLogger("recipes_core.explorer")
-OnError = Callable[[str], None]
+from recipes_core.explorer.guard import OnError, guarded
 
 
 def escape(text: object) -> str:
     """A text as HTML that shows it and does nothing else."""
     return html.escape("" if text is None else str(text), quote=True)
-
-
-def guarded(handler: Callable[..., None], on_error: OnError) -> Callable[..., None]:
-    """A handler whose fault is shown and logged: under voila an exception is seen by nobody."""
-
-    def call(*args: Any) -> None:
-        try:
-            handler(*args)
-        except Exception as error:
-            log.exception("a handler of the explorer failed")
-            on_error(f"{type(error).__name__}: {error}")
-
-    return call
 
 
 class Kit:

@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.conftest import REPO
 
+expect.set_options(timeout=20_000)
+"""The machine may be shared: how long is measured elsewhere."""
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
 HARMLESS = ("Unsatisfied version", "No satisfying version", "Permissions policy")
 """Console remarks of voila's own bundle about versions, which are no errors."""
@@ -143,3 +146,10 @@ def choose(page: Any, axis: str, text: str) -> None:
     found = next((n for n, option in enumerate(texts) if text in option), None)
     assert found is not None, f"{axis} offers {texts}"
     field.select_option(index=found)
+
+
+def settled(page: Any) -> None:
+    """Wait until the parts that follow the command are there and nothing moves any more."""
+    page.wait_for_selector(".rx-panel-tabs .rx-tab")
+    page.wait_for_selector(".rx-axis-hardware .rx-hint, .rx-axis-variant .rx-hint")
+    page.wait_for_timeout(400)

@@ -9,6 +9,7 @@ from recipes_core.axes import MAX_NODES, Option, strategy_nodes
 from recipes_core.configuration import BASELINE, MAX_INSTANCES, Configuration
 from recipes_core.explorer.widgets import Dropdown, Kit, visible
 from recipes_core.options import options_of
+from recipes_core.render.evidence import is_verified, standing_of
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
@@ -253,11 +254,10 @@ def _hardware(config: Configuration) -> tuple[Pairs, Any, str]:
         return f"{dot}{facts['brand']} {option.label} · {count}× {gb(facts['gpu_vram_gb'])}"
 
     node = config.node
-    verified = config.recipe.meta.hardware.get(config.hardware) == "verified"
     hint = f"{gb(node.vram_gb)} on each node. " + (
-        "● The model is verified here."
-        if verified
-        else "● marks verified hardware; this is not yet."
+        f"● {standing_of(config).sentence}"
+        if is_verified(config)
+        else "● marks hardware on which a run is stated; none is for this."
     )
     return pairs(options_of(config)["hardware"], label), config.hardware, hint
 

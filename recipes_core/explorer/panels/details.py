@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import ipywidgets as w
 
 from recipes_core.explorer.frontend import Page, PanelTabs
-from recipes_core.explorer.widgets import Kit, guarded, visible
+from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.widgets import Kit, visible
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState

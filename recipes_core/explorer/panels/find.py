@@ -8,7 +8,8 @@ import ipywidgets as w
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.search import search
-from recipes_core.explorer.widgets import Kit, escape, guarded
+from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.widgets import Kit, escape
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState

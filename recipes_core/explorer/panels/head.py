@@ -6,6 +6,7 @@ from recipes_core.configuration import Adjustment, Configuration
 from recipes_core.deployment import Deployment
 from recipes_core.explorer.widgets import escape
 from recipes_core.findings import Finding, by_severity
+from recipes_core.render.evidence import standing_of
 from recipes_core.topology import Pool
 
 AXIS_NAMES = {
@@ -100,10 +101,8 @@ def status(config: Configuration, deployment: Deployment) -> tuple[str, str]:
         ):
             return "rx-verified", f"Preset measured on {name}"
         return "", "Preset, computed"
-    state = config.recipe.meta.hardware.get(config.hardware)
-    if state == "verified":
-        return "rx-verified", f"Model verified on {name}"
-    return "", f"Generated, not yet run on {name}"
+    standing = standing_of(config)
+    return f"rx-{standing.state}", standing.label
 
 
 def status_html(config: Configuration, deployment: Deployment) -> str:

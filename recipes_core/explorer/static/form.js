@@ -30,9 +30,10 @@ function render({ model, el }) {
     head.append(label);
     if (field.kind === "range") head.append(value);
     box.append(head, input, hint);
-    const entry = { box, label, input, value, hint, field, timer: null };
+    const entry = { box, label, input, value, hint, field, timer: null, dirty: false };
     const tell = () => {
       const now = entry.field;
+      entry.dirty = false;
       const sent = now.kind === "range" ? now.stops[Number(input.value)][1] : input.value;
       model.send({ kind: "field", name: now.name, value: sent });
     };
@@ -40,14 +41,14 @@ function render({ model, el }) {
       clearTimeout(entry.timer);
       entry.timer = setTimeout(tell, 120);
     };
-    if (field.kind === "range") {
-      input.addEventListener("input", () => {
-        show(entry);
-        later();
-      });
-    } else {
-      input.addEventListener("change", tell);
-    }
+    // What the reader has begun is not overwritten by what was already on its way.
+    input.addEventListener("input", () => {
+      entry.dirty = true;
+      if (field.kind !== "range") return;
+      show(entry);
+      later();
+    });
+    if (field.kind !== "range") input.addEventListener("change", tell);
     return entry;
   }
 
@@ -69,7 +70,7 @@ function render({ model, el }) {
       input.max = Math.max(0, field.stops.length - 1);
       input.step = 1;
       const at = field.stops.findIndex((stop) => stop[1] === field.value);
-      if (document.activeElement !== input || at >= 0) input.value = Math.max(0, at);
+      if (!entry.dirty) input.value = Math.max(0, at);
       show(entry);
       return;
     }
@@ -88,7 +89,7 @@ function render({ model, el }) {
       }
     }
     if (field.kind === "area") input.rows = field.rows || 6;
-    if (input.value !== field.value) input.value = field.value;
+    if (!entry.dirty && input.value !== field.value) input.value = field.value;
   }
 
   function draw() {

@@ -201,6 +201,7 @@ function render({ model, el }) {
   on(document, "keydown", () => Date.now() - asked > 60000 && ask());
 
   writeAddress();
+  model.send({ kind: "ready" });
   return () => {
     controller.abort();
     observer.disconnect();

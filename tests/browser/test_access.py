@@ -1,0 +1,102 @@
+"""Every panel without a serious fault for assistive technology, and everything by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from recipes_core.explorer.panels.details import PANELS
+from tests.browser.conftest import settled
+
+V32 = "model=deepseek-ai/DeepSeek-V3.2"
+OPEN = ("serious", "critical", "moderate")
+
+
+def faults(page):
+    """Violations inside the explorer; voila's own frame around it is not ours."""
+    answer = Axe().run(page, context=".rx-root").response
+    assert len(answer["passes"]) > 10, "axe looked at nothing"
+    found = answer["violations"]
+    return [
+        (item["impact"], item["id"], [node["target"] for node in item["nodes"]][:3])
+        for item in found
+        if item["impact"] in OPEN
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_panel_has_a_fault_that_axe_knows(opened, theme, watch):
+    page = opened(f"{V32}&hardware=b200&strategy=pd_cluster&nodes=99&theme={theme}")
+    found = {}
+    for name, (title, _) in PANELS.items():
+        page.get_by_role("tab", name=title, exact=True).click()
+        settled(page)
+        if faults(page):
+            found[name] = faults(page)
+    assert found == {}
+    assert watch.faults == []
+
+
+def test_the_whole_page_has_no_serious_fault(opened):
+    page = opened(V32)
+    settled(page)
+    found = Axe().run(page).response["violations"]
+    grave = [(v["id"], v["nodes"][0]["target"]) for v in found if v["impact"] in OPEN[:2]]
+    assert grave == []
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(opened):
+    page = opened(f"{V32}&hardware=b200&tab=share")
+    settled(page)
+    wanted = page.evaluate(
+        """() => {
+          const kinds = '.rx-root :is(button, select, input, textarea, a[href])';
+          return [...document.querySelectorAll(kinds)]
+            .filter((e) => e.checkVisibility() && !e.disabled && e.tabIndex >= 0)
+            .map((e, n) => { e.dataset.place = n; return n; }).length;
+        }"""
+    )
+    page.evaluate("document.activeElement.blur(); window.getSelection().removeAllRanges()")
+    seen, unnamed = set(), []
+    for _ in range(wanted * 2 + 20):
+        page.keyboard.press("Tab")
+        place, name = page.evaluate(
+            """() => { const e = document.activeElement;
+              const label = e.getAttribute('aria-label') || e.labels?.[0]?.textContent
+                || e.textContent || e.title;
+              return [e.dataset.place ?? null, (label || '').trim()]; }"""
+        )
+        if place is not None:
+            seen.add(place)
+            if not name:
+                unnamed.append(page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
+        if len(seen) == wanted:
+            break
+    assert unnamed == []
+    assert len(seen) == wanted
+
+
+def test_tabs_move_by_arrow_keys_and_search_has_a_shortcut(opened, watch):
+    page = opened(f"{V32}&strategy=pd_cluster")
+    settled(page)
+    page.locator(".rx-command .rx-tab[aria-selected=true]").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".rx-command .rx-tab[aria-selected=true]")).to_contain_text("Decode")
+    expect(page.locator(".rx-command .rx-code")).to_contain_text("8002")
+    page.locator(".rx-panel-tabs .rx-tab[aria-selected=true]").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".rx-panel-tabs .rx-tab[aria-selected=true]")).to_have_text(
+        "Share & export"
+    )
+    page.keyboard.press("/")
+    expect(page.locator(".rx-search input")).to_be_focused()
+    assert watch.faults == []
+
+
+def test_a_change_is_announced(opened):
+    page = opened(f"{V32}&hardware=b200")
+    settled(page)
+    status = page.locator(".rx-page [role=status]")
+    page.locator(".rx-axis-strategy select").select_option(index=2)
+    expect(status).to_contain_text("DP=8 EP")
