@@ -36,7 +36,7 @@ from recipes_core.publish.files import (
     write_manifest,
 )
 from recipes_core.publish.plan import planned, site_pages
-from recipes_core.render.beside import assess, command_findings, sizing_json
+from recipes_core.render.beside import assess, command_findings, findings_key, sizing_json
 from recipes_core.render.json import SCHEMA_VERSION, points_json, to_json
 from recipes_core.render.listing import llms_txt, models_json, vocabulary_json
 from recipes_core.render.markdown import to_markdown
@@ -325,6 +325,7 @@ def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[t
     base = configure(work.catalog, page.entry, Selection(variant=page.variant))
     shown = []
     leads: dict[str, str] = {}
+    checked: dict[Any, tuple[Finding, ...]] = {}
     recommended = None
     for plan in planned(base, page):
         made = peer.Rendered(deploy(plan.config, options.values))
@@ -332,7 +333,7 @@ def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[t
         sizing, findings = None, tuple(made.deployment.findings)
         if options.facts:
             sizing = sizing_json(plan.config, made.deployment)
-            findings += tuple(command_findings(made.deployment))
+            findings += _checked(made, checked)
             body |= {"sizing": sizing, "findings": [item._asdict() for item in findings]}
         if plan.path == f"{page.id}/hw/{plan.config.hardware}.json":
             body = peer.lead(made, body, plan.alternatives)
@@ -353,6 +354,15 @@ def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[t
         page, base, shown, siblings, base_url=options.base_url, dashboard=options.dashboard
     )
     yield f"{page.id}/index.html", html.encode()
+
+
+def _checked(made: peer.Rendered, known: dict[Any, tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Findings of the command check; hardware that gets the same commands gets the same ones."""
+    key = findings_key(made.deployment)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = tuple(command_findings(made.deployment))
+    return found
 
 
 # --- the lists ----------------------------------------------------------------------------------

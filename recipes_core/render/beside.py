@@ -83,6 +83,17 @@ def floor_findings(deployment: Deployment) -> list[Finding]:
     return list(found)
 
 
+def findings_key(deployment: Deployment) -> tuple[object, ...]:
+    """What ``command_findings`` depends on: deployments of one key have the same findings."""
+    commands = [
+        (*process.argv, *process.env.items())
+        for process in deployment.processes
+        if process.is_engine
+    ]
+    plugins = plugins_of(deployment.configuration)
+    return (version_of(deployment), plugins, *commands)
+
+
 def sizing_json(config: Configuration, deployment: Deployment) -> dict[str, Any] | None:
     """The ``sizing`` object; None where nothing is known of the checkpoint."""
     from recipes_core.sizing import size_configuration

@@ -9,12 +9,14 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import orjson
 
 from recipes_core.catalog.catalog import Catalog
+from recipes_core.catalog.pages import pages
 from recipes_core.catalog.schema import recipe_schema
 from recipes_core.catalog.search import search
 from recipes_core.configuration import Adjustment, Configuration, configure
@@ -121,6 +123,7 @@ class Answers:
         self._cache: OrderedDict[tuple[str, str, str], Answer] = OrderedDict()
         self._cached = 0
         self._vocabulary = vocabulary_json(catalog)
+        self._ids = {page.id.casefold() for page in pages(catalog)}
         self._lists: dict[str, Callable[[], tuple[str, bytes]]] = {
             "models.json": lambda: (JSON, _dumps(models_json(catalog))),
             "recipe.schema.json": lambda: (JSON, _dumps(recipe_schema(catalog))),
@@ -165,11 +168,7 @@ class Answers:
 
     def _is_recipe(self, path: str) -> bool:
         """Whether a path is a recipe's id as it stands: ids may end as files do."""
-        try:
-            self.catalog.find(path)
-        except UnknownRecipeError:
-            return False
-        return True
+        return path.casefold() in self._ids
 
     def _make(self, path: str, query: str, kind: str) -> Answer:
         if path == "":
@@ -384,6 +383,7 @@ def adjustments_header(adjustments: tuple[Adjustment, ...] | list[Adjustment]) -
     return text if len(text) <= HEADER_BYTES else json.dumps([{"count": len(rows)}])
 
 
+@lru_cache(maxsize=1)
 def security_headers() -> dict[str, str]:
     """Headers that every answer carries."""
     return {
