@@ -7,14 +7,13 @@ parallel sizes stand between ``before`` and ``after``; they are not here, but in
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from recipes_core.axes import generic, pick
 from recipes_core.catalog.documents import (
     Feature,
     FeatureHardwareOverride,
     FeatureMode,
-    HardwareOverride,
     PoolOverride,
     StrategyOverride,
 )
@@ -56,6 +55,7 @@ def engine_layers(config: Configuration, role: str = "serve") -> Layers:
     if config.rules.is_omni:
         return _omni_layers(config)
     before, env = _base(config)
+    _exact_variant(config, before, env)
     after: list[ArgLayer] = []
     pool = role if role in config.pools else None
     _strategy(config, pool, before, env)
@@ -96,9 +96,14 @@ def _recipe(config: Configuration, key: str, layer: str = "recipe") -> Provenanc
     return Provenance(layer, config.entry.source, key)
 
 
-def _add(
-    layer: HardwareOverride, source: Provenance, args: list[ArgLayer], env: list[EnvLayer]
-) -> None:
+class _Extras(Protocol):
+    @property
+    def extra_args(self) -> Sequence[str]: ...
+    @property
+    def extra_env(self) -> dict[str, str]: ...
+
+
+def _add(layer: _Extras, source: Provenance, args: list[ArgLayer], env: list[EnvLayer]) -> None:
     if layer.extra_args:
         args.append((layer.extra_args, source._replace(key=f"{source.key}.extra_args")))
     if layer.extra_env:
@@ -106,23 +111,25 @@ def _add(
 
 
 def _base(config: Configuration) -> tuple[list[ArgLayer], list[EnvLayer]]:
-    model, variant = config.recipe.model, config.variant
+    """What the recipe and the variant say wherever they run."""
+    model = config.recipe.model
     args: list[ArgLayer] = []
     env: list[EnvLayer] = []
     if model.base_args:
         args.append((model.base_args, _recipe(config, "model.base_args")))
     if model.base_env:
         env.append((model.base_env, _recipe(config, "model.base_env")))
-    key = f"variants.{config.variant_id}"
-    if variant.extra_args:
-        args.append((variant.extra_args, _recipe(config, f"{key}.extra_args", "variant")))
-    if variant.extra_env:
-        env.append((variant.extra_env, _recipe(config, f"{key}.extra_env", "variant")))
-    exact = variant.hardware_overrides.get(config.hardware)
-    if exact is not None:
-        source = _recipe(config, f"{key}.hardware_overrides.{config.hardware}", "variant hardware")
-        _add(exact, source, args, env)
+    source = _recipe(config, f"variants.{config.variant_id}", "variant")
+    _add(config.variant, source, args, env)
     return args, env
+
+
+def _exact_variant(config: Configuration, args: list[ArgLayer], env: list[EnvLayer]) -> None:
+    """What the variant says of exactly this hardware."""
+    exact = config.variant.hardware_overrides.get(config.hardware)
+    if exact is not None:
+        key = f"variants.{config.variant_id}.hardware_overrides.{config.hardware}"
+        _add(exact, _recipe(config, key, "variant hardware"), args, env)
 
 
 def _strategy(
@@ -312,35 +319,15 @@ def _reader(config: Configuration, args: list[ArgLayer]) -> None:
 
 def _omni_layers(config: Configuration) -> Layers:
     recipe, task = config.recipe, config.task
-    args: list[ArgLayer] = []
-    env: list[EnvLayer] = []
-    model = recipe.model
-    key = f"variants.{config.variant_id}"
-    if model.base_args:
-        args.append((model.base_args, _recipe(config, "model.base_args")))
-    if model.base_env:
-        env.append((model.base_env, _recipe(config, "model.base_env")))
-    if config.variant.extra_args:
-        args.append((config.variant.extra_args, _recipe(config, f"{key}.extra_args", "variant")))
-    if config.variant.extra_env:
-        env.append((config.variant.extra_env, _recipe(config, f"{key}.extra_env", "variant")))
+    args, env = _base(config)
     if task is not None:
-        place = f"omni.tasks.{task.key or task.id}"
-        if task.extra_args:
-            args.append((task.extra_args, _recipe(config, f"{place}.extra_args", "task")))
-        if task.extra_env:
-            env.append((task.extra_env, _recipe(config, f"{place}.extra_env", "task")))
+        source = _recipe(config, f"omni.tasks.{task.key or task.id}", "task")
+        _add(task, source, args, env)
         there = task.hardware_overrides.get(config.hardware)
         if there is not None:
-            source = _recipe(config, f"{place}.hardware_overrides.{config.hardware}", "task")
-            if there.extra_args:
-                args.append((there.extra_args, source))
-            if there.extra_env:
-                env.append((there.extra_env, source))
-    exact = config.variant.hardware_overrides.get(config.hardware)
-    if exact is not None:
-        source = _recipe(config, f"{key}.hardware_overrides.{config.hardware}", "variant hardware")
-        _add(exact, source, args, env)
+            key = f"{source.key}.hardware_overrides.{config.hardware}"
+            _add(there, source._replace(key=key), args, env)
+    _exact_variant(config, args, env)
     _generation(config, args, env)
     _choices(config, None, args, env)
     if recipe.omni is not None and recipe.omni.port is not None:
