@@ -27,8 +27,9 @@ INSTRUCTIONS = (
     "Exact vLLM serving commands. Search for a model, show a configuration (commands as text and"
     " as argument vectors, install steps, every choice with the reason where it cannot be had),"
     " size its GPU memory, check a command against a vLLM release. What was asked and could not"
-    " be had is under `adjustments`: read it before you use a command. `verified: false` means"
-    " that the command was generated from rules and no run on that hardware is known."
+    " be had is under `adjustments`: read it before you use a command. Every command"
+    " is generated from rules: `verified: true` means that somebody states a run of the model on"
+    " that hardware, and `evidence` who, and whether the run itself is documented."
 )
 Recipe = Annotated[str, Field(description="Recipe id, org/repo, or the id of a checkpoint.")]
 Query = Annotated[

@@ -15,6 +15,7 @@ from recipes_core.flags import Provenance
 from recipes_core.link import selection_of
 from recipes_core.options import options_json, options_key
 from recipes_core.render.clients import clients_of
+from recipes_core.render.evidence import evidence_json, is_verified
 from recipes_core.render.shell import (
     command,
     docker_argv,
@@ -136,6 +137,7 @@ def deployment_json(deployment: Deployment) -> dict[str, Any]:
         "min_vllm_version": deployment.min_vllm_version,
         "docker_image": deployment.docker_image,
         "verified": is_verified(deployment.configuration),
+        "evidence": evidence_json(deployment.configuration),
         "processes": [process_json(process, given) for process in deployment.processes],
         "files": [
             {"path": file.path, "content": dict(file.content), "used_by": list(file.used_by)}
@@ -145,11 +147,6 @@ def deployment_json(deployment: Deployment) -> dict[str, Any]:
         "placeholders": [placeholder._asdict() for placeholder in deployment.placeholders],
         "clients": clients_of(deployment)._asdict(),
     }
-
-
-def is_verified(config: Configuration) -> bool:
-    """Whether a run on this hardware is known; the exact command may differ from that run's."""
-    return config.recipe.meta.hardware.get(config.hardware) == "verified"
 
 
 def install_json(install: Install) -> dict[str, Any]:

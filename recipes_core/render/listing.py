@@ -124,7 +124,8 @@ LLMS_HEAD = """# vLLM serving recipes
 > commands as text and as argument vectors, install steps, and GPU memory.
 
 Each recipe is a Markdown page (`.md`) and JSON (`.json`). {how}
-`generated` = computed from the recipe's rules; `verified` = a run on that hardware is known.
+`generated` = computed from the recipe's rules, as every command is; `verified` = a run of the model
+on that hardware is stated, and `evidence` says by whom and whether the run itself is documented.
 """
 LLMS_LIVE = (
     "Both take a query string with `hardware`, `variant`, `strategy`, `nodes`, `features`,"

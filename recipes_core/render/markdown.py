@@ -16,6 +16,7 @@ from recipes_core.deployment.install import OPTIONAL
 from recipes_core.deployment.model import Deployment
 from recipes_core.findings import Finding, by_severity
 from recipes_core.link import json_query, page_query, preset_query
+from recipes_core.render.evidence import standing_of
 from recipes_core.render.serve import process_title, serve_blocks
 from recipes_core.render.text import code, codes, fence, inline, shifted
 
@@ -45,6 +46,7 @@ def to_markdown(
     if config.recipe.meta.description:
         blocks.append(f"> {inline(config.recipe.meta.description)}")
     blocks.append(configuration_line(config))
+    blocks.append(_standing(config))
     blocks += _used_gpus(config)
     blocks += _notices(config.adjustments, [*deployment.findings, *findings])
     blocks.append(_links(config, base))
@@ -84,6 +86,12 @@ def configuration_line(config: Configuration) -> str:
     if config.task is not None:
         parts.append(f"task {code(task_key(config.task))}")
     return f"Configuration: {' · '.join(parts)}"
+
+
+def _standing(config: Configuration) -> str:
+    """How sure the command is, in a word and a sentence."""
+    standing = standing_of(config)
+    return f"Status: {standing.state}. {inline(standing.sentence)}"
 
 
 def _used_gpus(config: Configuration) -> list[str]:

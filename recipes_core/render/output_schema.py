@@ -147,7 +147,21 @@ def _deployment() -> Schema:
             "min_vllm_version": _or_null(TEXT),
             "docker_image": _or_null(TEXT),
             "verified": _said(
-                TRUTH, "A run on this hardware is known; its command may differ from this one."
+                TRUTH,
+                "The recipe states a run on this hardware, whose command may differ; see evidence.",
+            ),
+            "evidence": _said(
+                _or_null(
+                    _object(
+                        {
+                            "source": TEXT,
+                            "date": _or_null(TEXT),
+                            "vllm": _or_null(TEXT),
+                            "documented": TRUTH,
+                        }
+                    )
+                ),
+                "Who states the run, its day and vLLM release; documented = either is known.",
             ),
             "processes": _said(_list(_process()), "In start order."),
             "files": _list(file),
@@ -155,7 +169,7 @@ def _deployment() -> Schema:
             "placeholders": _said(_list(placeholder), "Values that a reader has to give."),
             "clients": _map(_or_null(TEXT)),
         },
-        optional=("verified",),
+        optional=("verified", "evidence"),
     )
 
 

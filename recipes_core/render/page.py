@@ -18,7 +18,7 @@ from recipes_core.findings import Finding, by_severity
 from recipes_core.link import json_query, page_query, selection_of
 from recipes_core.render.choices import axes_of
 from recipes_core.render.clients import clients_of
-from recipes_core.render.json import is_verified
+from recipes_core.render.evidence import standing_of
 from recipes_core.render.serve import process_title
 from recipes_core.render.shell import docker_command, heredoc, script
 from recipes_core.render.text import shifted
@@ -160,7 +160,7 @@ def to_html(
         root=places.root,
         description=recipe.meta.description,
         facts=facts_of(config),
-        status=status_of(config),
+        status=standing_of(config),
         summary=summary_of(config),
         adjustments=config.adjustments,
         findings=by_severity(dict.fromkeys((*deployment.findings, *findings))),
@@ -206,16 +206,6 @@ def facts_of(config: Configuration) -> list[tuple[str, str]]:
         ("License", model.license),
     ]
     return [(label, text) for label, text in rows if text]
-
-
-def status_of(config: Configuration) -> tuple[str, str]:
-    """``verified`` or ``generated``, with what that means."""
-    name = config.node.display_name
-    if not is_verified(config):
-        return "generated", f"Generated from rules; no run on {name} is known."
-    evidence = config.recipe.meta.evidence.get(config.hardware)
-    day = f" on {evidence.date.isoformat()}" if evidence is not None and evidence.date else ""
-    return "verified", f"A run on {name} is known{day}. Its command may differ from this one."
 
 
 def summary_of(config: Configuration) -> str:

@@ -47,12 +47,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> set[str]:
     """The places where two recipes state something else, or only one states anything."""
     mine, other = dict(leaves(ours)), dict(leaves(theirs))
-    return {
-        path
-        for path in mine.keys() | other.keys()
-        if mine.get(path) != other.get(path)
-        and not (path.startswith("meta.hardware.") and other.get(path) == "verified")
-    }
+    return {path for path in mine.keys() | other.keys() if mine.get(path) != other.get(path)}
 
 
 def load(file: Path) -> dict[str, Any]:
