@@ -14,6 +14,7 @@ from recipes_core.configuration import configure
 from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
+from recipes_core.render.guides import guide_findings
 from recipes_core.selection import Selection
 
 
@@ -28,9 +29,9 @@ def run(folders: Sequence[str], *, commands: bool, as_json: bool) -> None:
     findings = check_catalog(catalog, released=versions())
     findings += memory_findings(catalog)
     if commands:
-        findings += [
-            finding for entry in catalog.recipes.values() for finding in _commands(catalog, entry)
-        ]
+        for entry in catalog.recipes.values():
+            findings += _commands(catalog, entry)
+            findings += guide_findings(catalog, entry, _place(entry))
     findings = list(dict.fromkeys(findings))
     errors = [finding for finding in findings if finding.severity == "error"]
     if as_json:
