@@ -48,6 +48,8 @@ class Step:
         multiprocessors: Of the GPU.
         encoder: A vision or audio encoder is profiled and its output kept.
         deep_gemm: Block-FP8 experts run in DeepGEMM.
+        deep_gemm_bytes: DeepGEMM's first buffer holds 8-bit elements.
+        warm_sampler: The V2 sampler is profiled with every sampling parameter set.
         indexer_mib: ``VLLM_SPARSE_INDEXER_MAX_LOGITS_MB``.
     """
 
@@ -60,6 +62,8 @@ class Step:
     multiprocessors: int = 132
     encoder: bool = False
     deep_gemm: bool = False
+    deep_gemm_bytes: bool = False
+    warm_sampler: bool = False
     indexer_mib: int = 512
 
 
@@ -106,7 +110,7 @@ def rank_activation(
         forward += constants.compiled_moe if arch.is_moe else constants.compiled_dense
     sampler = _sampler(arch, shard, step, constants) + workspace if stage.has_head else 0
     encoder = 0
-    if step.encoder and not step.v2:
+    if step.encoder:
         kept = arch.tower.tokens_width if arch.tower is not None else arch.hidden
         encoder = shard.dtype * step.tokens * kept + constants.encoder_extra
     return Activation(forward, sampler, encoder, binding)
@@ -120,6 +124,9 @@ def _sampler(arch: Architecture, shard: Shard, step: Step, c: Constants) -> int:
     """Logits in 32 bits, their copies, and what the top-k kernel of V1 keeps per processor."""
     d, seqs, vocab = shard.dtype, step.seqs, arch.vocab
     hidden = d * step.tokens * arch.hidden + d * seqs * arch.hidden
+    if step.warm_sampler:
+        # Logits, their copy in 32 bits, and FlashInfer's masked copy and probabilities.
+        return (12 + d) * seqs * vocab + hidden + c.sampler_v2
     if step.v2:
         return (4 + d) * seqs * vocab + hidden + c.sampler_v2
     rows = min(_next_power(seqs), step.multiprocessors)
@@ -135,10 +142,11 @@ def _workspace(arch: Architecture, layer: Layer, shard: Shard, step: Step) -> in
         width = feed.latent or arch.hidden
         inner = cdiv(feed.inner, shard.expert_tp)
         fans = 2 if feed.gated else 1
-        rows = step.tokens * feed.top_k
+        rows, first = step.tokens * feed.top_k, max(inner, width)
         if feed.routed.kind == "fp8_block" and step.deep_gemm:
             rows = up(rows + local_experts(feed, shard) * 127, 128)
-        cells = max(fans * inner, width) + max(inner, width)
+            first = cdiv(first, 2) if step.deep_gemm_bytes else first
+        cells = max(fans * inner, width) + first
         largest = max(largest, shard.dtype * rows * cells)
     return largest
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from recipes_core.sizing.settings import Settings
-from recipes_core.sizing.shapes import Moe
+from recipes_core.sizing.settings import Settings, has_block_fp8_experts
 from recipes_core.sizing.weights import checkpoint_bytes
 
 STORED_TOLERANCE = 0.03
 """Share by which files may differ from their config before weights follow the files."""
 
 
-def assumptions_of(settings: Settings, non_torch_origin: str) -> list[str]:
-    """What the figures rest on, beyond what resolving already said."""
+def assumptions_of(settings: Settings, non_torch_origin: str, *, nccl: bool = True) -> list[str]:
+    """What the figures rest on, beyond what resolving already said.
+
+    Args:
+        settings: The engine.
+        non_torch_origin: Where the memory of libraries comes from.
+        nccl: NCCL's memory is charged.
+    """
     args, arch, found = settings.args, settings.arch, []
     if not settings.gpu.measured:
         found.append(
             f"No driver figure of a {settings.gpu.id} is known; 0.99 of its catalog memory is "
             "taken."
         )
-    if (args.tp > 1 and not args.external_launcher) or (args.dp > 1 and arch.is_moe):
+    grouped = args.tp > 1 or (args.dp > 1 and arch.is_moe)
+    if grouped and not nccl:
+        found.append("NCCL's memory is left out, as asked; a real group of ranks has it.")
+    elif grouped:
         found.append(
             f"Memory of libraries and NCCL is {non_torch_origin}; on this release it was not "
             "measured with real tensor parallel."
@@ -40,12 +48,13 @@ def assumptions_of(settings: Settings, non_torch_origin: str) -> list[str]:
         found.append("Whisper is read from source alone; no run of it was measured.")
     if settings.load.draft_layers:
         found.append("MTP layers are counted from the config; no run with them was measured.")
-    if args.external_launcher and args.tp > 1:
-        found.append("Ranks of an external launcher were measured alone; NCCL may take 2 GiB more.")
-    if _could_use_deep_gemm(settings):
+    experts = _block_fp8_kernels(settings)
+    if experts:
+        found.append(experts)
+    if settings.step.warm_sampler:
         found.append(
-            "Experts in block FP8 are counted without DeepGEMM's larger buffers; set "
-            "VLLM_USE_DEEP_GEMM=1 to count them."
+            f"vLLM {settings.rules.name} profiles its V2 sampler with every parameter set; the "
+            "copies of the logits that this makes are read in its source, not measured."
         )
     if args.kv_connector:
         found.append("Buffers of the KV connector are not counted.")
@@ -54,9 +63,30 @@ def assumptions_of(settings: Settings, non_torch_origin: str) -> list[str]:
     return found
 
 
-def _could_use_deep_gemm(settings: Settings) -> bool:
-    """Whether DeepGEMM would change the figures but was not counted."""
-    if settings.step.deep_gemm or settings.args.env.get("VLLM_USE_DEEP_GEMM") == "0":
-        return False
-    feeds = (f for la in settings.arch.kinds[0] for f in la.feeds)
-    return any(isinstance(f, Moe) and f.routed.kind == "fp8_block" for f in feeds)
+def _block_fp8_kernels(settings: Settings) -> str | None:
+    """Which kernels run experts in block FP8, and whether their buffers were measured."""
+    if not has_block_fp8_experts(settings.arch):
+        return None
+    if settings.step.deep_gemm:
+        return "Experts in block FP8 run in DeepGEMM, as the command says; its buffers are counted."
+    if settings.args.moe_backend not in ("auto", "triton"):
+        return (
+            f"Buffers of the MoE backend {settings.args.moe_backend} were not measured; those of "
+            "Triton's kernels are counted."
+        )
+    gpu = settings.gpu
+    if gpu.is_nvidia and gpu.generation.lower() == "hopper":
+        if settings.shard.expert_parallel == 1:
+            return (
+                "vLLM runs experts in block FP8 in Triton's kernels on Hopper, and these are "
+                "counted; VLLM_USE_DEEP_GEMM=1 takes DeepGEMM, whose buffers are larger."
+            )
+        taken = "FlashInfer's CUTLASS kernels on Hopper with expert parallel"
+    elif gpu.is_nvidia and gpu.is_blackwell:
+        taken = "FlashInfer's kernels on Blackwell"
+    else:
+        taken = f"kernels of its own choice on a {gpu.id}"
+    return (
+        f"vLLM runs experts in block FP8 in {taken}, whose buffers were not measured; those of "
+        "Triton's kernels are counted."
+    )

@@ -6,6 +6,8 @@ from recipes_core.sizing.activation import Activation
 from recipes_core.sizing.settings import Settings
 
 GIB = 1 << 30
+_DRIFT = 0.25
+"""GiB of activation by which a release that was not measured may differ from the one that was."""
 Band = tuple[int, int]
 
 
@@ -39,14 +41,23 @@ def activation_margin(settings: Settings, activation: Activation) -> tuple[float
     if rough or not settings.gpu.is_nvidia or settings.args.dp > 1:
         quarter = activation.peak / GIB / 4
         return max(quarter, 0.3), max(quarter, 0.3)
-    margin = 0.1
-    if settings.step.encoder and not settings.step.v2:
-        margin = 0.2
+    margin = 0.1 if settings.rules.is_close else _DRIFT
+    if settings.step.encoder:
+        margin = max(margin, 0.2)
     if settings.step.compiled and not arch.is_moe and activation.forward > activation.sampler:
-        margin = 0.2
+        margin = max(margin, 0.2)
     if arch.is_hybrid and arch.is_mla:
-        margin = 0.3
+        margin = max(margin, 0.3)
+    if settings.step.warm_sampler:
+        # How many copies of the logits live at once was read, not measured: one more or less.
+        margin = max(margin, 4 * settings.seqs * arch.vocab / GIB)
     return margin, margin
+
+
+def _graph_band(settings: Settings, graphs: int) -> Band:
+    if not graphs:
+        return 0, 0
+    return _around(graphs, 0.6, 0.8) if settings.v2 else _around(graphs, 0.2, 0.6)
 
 
 def part_bands(
@@ -57,17 +68,16 @@ def part_bands(
     *,
     graphs: int,
     outside: int,
+    nccl: bool = True,
 ) -> dict[str, Band]:
     """Lowest and highest bytes of each part."""
     less, more = weight_share(settings)
     below, above = activation_margin(settings, activation)
     group = settings.args.tp * (settings.args.dp if settings.arch.is_moe else 1)
-    if settings.args.external_launcher and group > 1:
-        libraries = _around(non_torch, 0.02, 2.6)
-    elif group > 1 and settings.rules.charges_graphs:
+    if group > 1 and nccl and settings.rules.charges_graphs:
         # Real tensor parallel was not run on these releases; NCCL may be charged or not.
         libraries = (min(non_torch, int(0.22 * GIB)), non_torch + int(0.4 * GIB))
-    elif group > 1:
+    elif group > 1 and nccl:
         libraries = _around(non_torch, 0.15, 0.15)
     else:
         libraries = _around(non_torch, 0.02, 0.25)
@@ -75,7 +85,7 @@ def part_bands(
         "weights": (int(weights * (1 - less)), int(weights * (1 + more))),
         "activation": _around(activation.peak, below, above),
         "non_torch": libraries,
-        "cuda_graphs": _around(graphs, 0.2, 0.6) if graphs else (0, 0),
+        "cuda_graphs": _graph_band(settings, graphs),
         "outside_budget": _around(outside, 0.7, 1.2),
     }
 

@@ -38,6 +38,9 @@ Any other option is taken for one of vLLM's own flags, such as --tensor-parallel
   recipes size config.json --hardware h200 --tensor-parallel-size 8 --json
   recipes size config.json --gpu-bytes 85029615042 --vllm 0.19.0 --available-kv-bytes 62400000000
   recipes size --log startup.log
+
+A recipe is sized for the release it pins, else for the newest one; a config.json for the one that
+was measured. Exit code 1 where the engine would not start or one request does not fit.
 """
 
 
@@ -84,7 +87,7 @@ def _parser() -> _Parser:
     add("--hardware", metavar="ID", help="GPU of the taxonomy")
     add("--gpu-bytes", type=int, metavar="N", help="physical bytes of one GPU, as its driver says")
     add("--available-kv-bytes", type=int, metavar="N", help="measured budget per GPU")
-    add("--vllm", metavar="X", help=f"release (default: {DEFAULT_VLLM})")
+    add("--vllm", metavar="X", help=f"release (for a config.json: {DEFAULT_VLLM})")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="the engine's environment")
     add("--users", type=int, default=1, metavar="N", help="requests at once, for the answers")
     add("--length", type=int, metavar="L", help="tokens of each request, for the answers")
@@ -142,7 +145,8 @@ def run(args: Sequence[str]) -> int:
         args: Words after ``recipes size``.
 
     Returns:
-        0; 1 where nothing can be sized, 2 where the command line is wrong.
+        0; 1 where nothing can be sized, or where the engine would not start or hold one request;
+        2 where the command line is wrong.
     """
     try:
         parser = _parser()
@@ -180,9 +184,9 @@ def _run(options: argparse.Namespace, flags: list[str]) -> int:
         return _beside_log(options, request, found, log)
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2, allow_nan=False))
-        return 0
-    _print(found, request, options)
-    return 0
+    else:
+        _print(found, request, options)
+    return 1 if found.fits is False else 0
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from recipes_core.sizing.checkpoint import load_checkpoint
 from recipes_core.sizing.estimate import Declared, size
 from recipes_core.sizing.hardware import Gpu
 from recipes_core.sizing.result import Sizing
-from recipes_core.sizing.versions import DEFAULT_VLLM
+from recipes_core.sizing.versions import NEWEST_VLLM
 
 _PARAMETERS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMBT])", re.IGNORECASE)
 _SCALE = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
@@ -85,14 +85,17 @@ def checkpoint_of(
 
 
 def version_of(deployment: Deployment) -> str:
-    """The release to size for: the pinned one, else the measured one or what the recipe needs."""
+    """The release to size for: the pinned one, else the newest, which an installation brings.
+
+    A floor above the newest release that was read is taken as it is.
+    """
     pinned = deployment.configuration.vllm
     if pinned and _version(pinned) is not None:
         return pinned
     least = _version(deployment.min_vllm_version)
-    if least is not None and least > Version(DEFAULT_VLLM):
+    if least is not None and least > Version(NEWEST_VLLM):
         return str(least)
-    return DEFAULT_VLLM
+    return NEWEST_VLLM
 
 
 def _version(text: str | None) -> Version | None:

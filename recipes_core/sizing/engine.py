@@ -61,11 +61,10 @@ class EngineArguments:
         capture_sizes: CUDA graphs captured, None for the default list.
         no_graphs: The cudagraph mode is NONE.
         no_compile: The compilation level is 0.
-        needs_v1: Why the V2 model runner cannot run, empty where it can.
+        not_everywhere: Flags given that the V2 model runner of some release lacks.
         moe_backend: ``--moe-backend``.
         attention_backend: ``--attention-backend``.
         load_format: ``--load-format``.
-        external_launcher: Ranks are started by another program, such as torchrun.
         kv_connector: A KV transfer connector is attached.
         env: Environment of the engine.
         notes: Values that could not be used.
@@ -114,11 +113,10 @@ class EngineArguments:
     capture_sizes: int | None = None
     no_graphs: bool = False
     no_compile: bool = False
-    needs_v1: str = ""
+    not_everywhere: frozenset[str] = frozenset()
     moe_backend: str = "auto"
     attention_backend: str | None = None
     load_format: str | None = None
-    external_launcher: bool = False
     kv_connector: bool = False
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     notes: tuple[str, ...] = ()
@@ -227,11 +225,10 @@ def _read(words: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> EngineArg
         "capture_sizes": sizes,
         "no_graphs": str(compilation.get("cudagraph_mode", "")).upper() == "NONE",
         "no_compile": level == "0" or str(compilation.get("level", "")) == "0",
-        "needs_v1": _needs_v1(flags, spec),
+        "not_everywhere": _not_everywhere(flags),
         "moe_backend": flags.text("--moe-backend") or "auto",
         "attention_backend": flags.text("--attention-backend"),
         "load_format": flags.text("--load-format"),
-        "external_launcher": flags.text("--distributed-executor-backend") == "external_launcher",
         "kv_connector": bool(flags.mapping("--kv-transfer-config")),
         "env": dict(env),
     }
@@ -313,21 +310,19 @@ def default_capture_sizes(largest: int) -> int:
     return few + eights + sixteens
 
 
-_V2_DRAFTS = ("eagle", "eagle3", "mtp", "dflash", "dspark")
-
-
-def _needs_v1(flags: Flags, spec: dict[str, Any]) -> str:
-    """What in the command the V2 model runner of 0.25 cannot do (`config/vllm.py`)."""
-    method = _spec_method(spec)
-    if method and method not in _V2_DRAFTS:
-        return f"speculative method {method}"
-    for name in ("--enable-dbo", "--enable-elastic-ep", "--kv-sharing-fast-prefill"):
-        if flags.switch(name):
-            return name
-    for name in ("--logits-processors", "--enable-prompt-embeds", "--ec-transfer-config"):
-        if name in flags.by_name and flags.switch(name) is not False:
-            return name
+def _not_everywhere(flags: Flags) -> frozenset[str]:
+    """Flags of the command that the V2 model runner of some release cannot follow."""
+    found = {
+        name
+        for name in ("--enable-dbo", "--enable-elastic-ep", "--kv-sharing-fast-prefill")
+        if flags.switch(name)
+    }
+    found |= {
+        name
+        for name in ("--logits-processors", "--enable-prompt-embeds", "--ec-transfer-config")
+        if name in flags.by_name and flags.switch(name) is not False
+    }
     mode = flags.text("--logprobs-mode")
     if mode and mode.endswith("_logits"):
-        return "--logprobs-mode"
-    return ""
+        found.add("--logprobs-mode")
+    return frozenset(found)

@@ -92,7 +92,7 @@ def size(
     env: Mapping[str, str] | None = None,
     vllm: str = DEFAULT_VLLM,
     available_kv_bytes: int | None = None,
-    nccl: bool | None = None,
+    nccl: bool = True,
     constants: Constants = FITTED,
 ) -> Sizing:
     """The memory that one engine takes on each of its GPUs.
@@ -104,8 +104,8 @@ def size(
         env: The engine's environment.
         vllm: The release, such as ``0.25.0``.
         available_kv_bytes: A measured budget per GPU in place of the predicted one.
-        nccl: NCCL's memory is charged. None: it is, but for ranks of an external launcher, which
-            were measured one at a time.
+        nccl: NCCL's memory is charged. False is for measurements of one rank that only pretends
+            to be in a group; a real engine always has it.
         constants: Fitted figures.
 
     Returns:
@@ -120,7 +120,6 @@ def size(
     if isinstance(checkpoint, Declared):
         return _declared(checkpoint, gpu, engine, vllm)
     settings = resolve(checkpoint, engine, gpu, rules(vllm))
-    nccl = not engine.external_launcher if nccl is None else nccl
     if engine.max_model_len_auto:
         settings = _longest(settings, available_kv_bytes, nccl, constants)
     return size_settings(settings, available_kv_bytes, nccl=nccl, constants=constants)
@@ -158,8 +157,9 @@ def size_settings(
         settings,
         tuple(ranks),
         room,
-        [*settings.notes, *assumptions_of(settings, origin)],
+        [*settings.notes, *assumptions_of(settings, origin, nccl=nccl)],
         constants,
+        nccl=nccl,
     )
 
 
@@ -210,6 +210,8 @@ def _result(
     room: Room,
     assumptions: list[str],
     constants: Constants,
+    *,
+    nccl: bool,
 ) -> Sizing:
     """Everything about the fullest rank."""
     rank, arch, plan = ranks[room.index], settings.arch, room.plan
@@ -223,6 +225,7 @@ def _result(
         rank.non_torch,
         graphs=rank.graphs,
         outside=outside,
+        nccl=nccl,
     )
     known = not arch.missing
     free = settings.gpu.memory - requested - outside

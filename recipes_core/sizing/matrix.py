@@ -21,7 +21,7 @@ class Entry:
         variant: Name of the row.
         precision: Declared precision of the variant.
         hardware: Name of the column.
-        checkpoint: What is served.
+        checkpoint: What is served; None where nothing is known of it.
         gpu: The card.
         argv: The engine's command.
         env: Its environment.
@@ -30,7 +30,7 @@ class Entry:
     variant: str
     precision: str
     hardware: str
-    checkpoint: Architecture | Declared
+    checkpoint: Architecture | Declared | None
     gpu: Gpu
     argv: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -66,6 +66,9 @@ def fit_matrix(entries: Iterable[Entry], *, vllm: str = DEFAULT_VLLM) -> list[Ce
     """
     cells = []
     for entry in entries:
+        if entry.checkpoint is None:
+            cells.append(Cell(entry, None, "nothing is known of the checkpoint"))
+            continue
         try:
             found = size(entry.checkpoint, entry.gpu, entry.argv, env=entry.env, vllm=vllm)
         except ConfigError as error:

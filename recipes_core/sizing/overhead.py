@@ -43,12 +43,18 @@ def _nccl(group: int, constants: Constants) -> int:
 
 
 def graph_estimate(settings: Settings, constants: Constants) -> int:
-    """What the engine takes off for CUDA graphs before it captures them; nothing on V2."""
+    """What the engine takes off for CUDA graphs before it captures them.
+
+    V2 took off nothing until 0.28; since 0.29 it captures a few and extrapolates, so that its
+    estimate is taken to be what the graphs were measured to take.
+    """
     charged = settings.rules.charges_graphs
     if settings.args.env.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS") in ("0", "false"):
         charged = False
-    if not charged or settings.v2:
+    if not charged:
         return 0
+    if settings.v2:
+        return graphs_used(settings, constants) if settings.rules.v2_charges_graphs else 0
     return _graphs(settings, constants)
 
 
@@ -86,5 +92,5 @@ def outside_budget(
 def _real_sampler(settings: Settings, last: Stage, constants: Constants) -> int:
     from dataclasses import replace
 
-    step = replace(settings.step, v2=False, encoder=False)
+    step = replace(settings.step, v2=False, encoder=False, warm_sampler=False)
     return rank_activation(settings.arch, settings.shard, last, step, constants).sampler

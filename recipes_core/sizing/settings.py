@@ -10,12 +10,12 @@ from recipes_core.sizing.architecture import DTYPES, Architecture
 from recipes_core.sizing.engine import EngineArguments, default_capture_sizes
 from recipes_core.sizing.hardware import GIB, Gpu
 from recipes_core.sizing.kv_specs import KvOptions
+from recipes_core.sizing.runners import takes_v2
 from recipes_core.sizing.shapes import Attention, Mamba2, Mla, Mlp, Moe
 from recipes_core.sizing.tensors import Shard
 from recipes_core.sizing.versions import Rules
 from recipes_core.sizing.weights import LoadOptions, Stage, stages
 
-_V2_MOE_CLASSES = ("DeepseekV2ForCausalLM", "Qwen2MoeForCausalLM", "GraniteMoeForCausalLM")
 _FALLBACK_LENGTH = 2048
 
 
@@ -106,7 +106,7 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
         block_size=block,
         max_model_len=length,
         tokens=tokens,
-        in_flight=rules.in_flight if asynchronous else 1,
+        in_flight=rules.batches_in_flight(args.pp, v2=v2, asynchronous=asynchronous),
         mamba_mode=mode,
         state_dtype=DTYPES.get(args.ssm_dtype, 0) or DTYPES.get(args.mamba_dtype, 0) * mixed,
         conv_dtype=DTYPES.get(args.mamba_dtype, 0),
@@ -132,8 +132,10 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
         v2=v2,
         compiled=not (args.eager or args.no_compile),
         multiprocessors=gpu.multiprocessors,
-        encoder=arch.multimodal and not args.multimodal_off and not args.skip_mm_profiling,
-        deep_gemm=_deep_gemm(arch, args, rules),
+        encoder=_profiles_encoder(arch, args, rules, v2=v2),
+        deep_gemm=deep_gemm(arch, args),
+        deep_gemm_bytes=rules.deep_gemm_bytes,
+        warm_sampler=v2 and rules.v2_warms_sampler,
         indexer_mib=_env_int(args.env, "VLLM_SPARSE_INDEXER_MAX_LOGITS_MB", 512),
     )
     if arch.is_moe and args.cpu_offload:
@@ -165,7 +167,7 @@ def _batch(args: EngineArguments, gpu: Gpu, rules: Rules, notes: list[str]) -> t
     tokens, seqs = (8192, 1024) if large else (2048, 256)
     if large and gpu.memory >= 160 * GIB and rules.large_batches:
         tokens = 16384
-        notes.append("GPUs of 160 GiB and more default to 16,384 batched tokens (read in 0.33).")
+        notes.append("GPUs of 160 GiB and more default to 16,384 batched tokens (since 0.28).")
     if args.chunked_prefill is False and args.max_model_len:
         tokens = max(tokens, args.max_model_len)
     tokens = args.max_num_batched_tokens or tokens
@@ -197,13 +199,18 @@ def _native_length(arch: Architecture) -> int:
 
 
 def _runner(arch: Architecture, args: EngineArguments, rules: Rules) -> bool:
-    """Whether the V2 model runner is used (`config/vllm.py` of 0.25)."""
+    """Whether the V2 model runner is used."""
     forced = args.env.get("VLLM_USE_V2_MODEL_RUNNER")
     if forced is not None and not forced.startswith("$"):
         return forced in ("1", "true", "True")
-    if not rules.v2_runner or args.needs_v1 or arch.is_hybrid or not arch.attention:
+    return takes_v2(rules.runner, arch, args.spec_method, args.not_everywhere)
+
+
+def _profiles_encoder(arch: Architecture, args: EngineArguments, rules: Rules, *, v2: bool) -> bool:
+    """Whether a vision or audio encoder runs in the profile, so that its output is charged."""
+    if not arch.multimodal or args.multimodal_off or args.skip_mm_profiling:
         return False
-    return not arch.is_moe or arch.name in _V2_MOE_CLASSES
+    return rules.v2_encoder or not v2
 
 
 def _captures(args: EngineArguments, seqs: int) -> int:
@@ -314,24 +321,27 @@ def _env_int(env: Mapping[str, str], name: str, default: int) -> int:
     return int(value) if value.isdigit() else default
 
 
-def _deep_gemm(arch: Architecture, args: EngineArguments, rules: Rules) -> bool:
-    """Whether block-FP8 experts run in DeepGEMM.
-
-    It is used where it is installed, which a command does not show. Logs of 0.18 have no room for
-    its larger buffers; sparse attention cannot do without it.
-    """
-    if args.moe_backend not in ("auto", "deep_gemm"):
-        return False
-    asked = args.env.get("VLLM_USE_DEEP_GEMM") == "1" or args.moe_backend == "deep_gemm"
-    if args.env.get("VLLM_USE_DEEP_GEMM") == "0":
-        return False
-    if not asked and not (rules.deep_gemm and arch.has_indexer):
-        return False
+def has_block_fp8_experts(arch: Architecture) -> bool:
+    """Whether experts are stored in FP8 with a scale per block."""
     return any(
         isinstance(f, Moe) and f.routed.kind == "fp8_block"
         for la in arch.kinds[0]
         for f in la.feeds
     )
+
+
+def deep_gemm(arch: Architecture, args: EngineArguments) -> bool:
+    """Whether block-FP8 experts run in DeepGEMM, whose buffers are larger.
+
+    Only where the command says so: `fused_moe/oracle/fp8.py` of 0.19 to 0.33 takes Triton's
+    kernels on Hopper, FlashInfer's with expert parallel and on Blackwell. Either variable that is
+    set takes DeepGEMM, unless one of them is off.
+    """
+    if args.moe_backend != "auto":
+        return args.moe_backend == "deep_gemm" and has_block_fp8_experts(arch)
+    given = [args.env.get(name) for name in ("VLLM_USE_DEEP_GEMM", "VLLM_MOE_USE_DEEP_GEMM")]
+    asked = [value for value in given if value is not None and not value.startswith("$")]
+    return bool(asked) and "0" not in asked and has_block_fp8_experts(arch)
 
 
 def _problems(arch: Architecture, args: EngineArguments, length: int, shard: Shard) -> list[str]:

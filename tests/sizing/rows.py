@@ -82,11 +82,16 @@ def size_h200(shared: Path, row: dict[str, Any], **more: Any) -> Sizing:
     if "llmclass" in row["id"]:
         # Started through the offline class, whose default is 16,384 tokens per step.
         arguments["max_num_batched_tokens"] = 16384
+    if row["id"].startswith("b91"):
+        # The one run with it; the README of the rows says so.
+        env["VLLM_USE_DEEP_GEMM"] = "1"
     return size(
         architecture(shared, row["model"]),
         H200,
         command(arguments),
         env=env,
+        # One rank of a simulated group ran alone.
+        nccl=not row["simulated_tp"],
         **more,
     )
 

@@ -50,8 +50,9 @@ def test_measured_budget(config: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert found["kv_tokens"] == 8192
     assert found["max_concurrency"] == 1.0
     assert found["fits"] is True
-    _, out, _ = output(capsys, *words, "--available-kv-bytes", str(8192 * 131_072 - 1))
+    code, out, _ = output(capsys, *words, "--available-kv-bytes", str(8192 * 131_072 - 1))
     found = json.loads(out)
+    assert code == 1
     assert found["fits"] is False
     assert found["shortfall_bytes"] == 1
 
@@ -157,9 +158,10 @@ def test_log_without_a_start_up_line(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_every_shared_config_has_a_table(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for model in ("openai/gpt-oss-120b", "nvidia/Qwen3.6-27B-NVFP4", "moonshotai/Kimi-K3"):
+    models = {"openai/gpt-oss-120b": 0, "nvidia/Qwen3.6-27B-NVFP4": 0, "moonshotai/Kimi-K3": 1}
+    for model, expected in models.items():
         code, out, _ = output(capsys, str(config_path(shared, model)), "--hardware", "b200")
-        assert code == 0
+        assert code == expected, model
         assert "KV cache" in out
 
 
@@ -196,3 +198,21 @@ def test_two_subjects_are_too_many(config: str, capsys: pytest.CaptureFixture[st
     code, _, err = output(capsys, config, "openai/gpt-oss-20b")
     assert code == 2
     assert "one recipe or config" in err
+
+
+def test_what_does_not_fit_or_start_is_a_finding(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (config, "--hardware", "h100", "--max-model-len", "8192")
+    assert output(capsys, *words)[0] == 0
+    code, out, _ = output(capsys, *words, "--gpu-bytes", str(12 << 30))
+    assert code == 1
+    assert "does not fit" in out.lower()
+    assert output(capsys, *words, "-tp", "7")[0] == 1
+
+
+def test_a_config_is_sized_for_the_measured_release(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = output(capsys, config, "--hardware", "h200", "--json")
+    assert json.loads(out)["vllm"] == "0.25.0"

@@ -49,12 +49,7 @@ def read(command: str, **env: str) -> EngineArguments:
         ("vllm serve m --max-cudagraph-capture-size 128", "capture_sizes", 19),
         ("vllm serve m -O0", "no_compile", True),
         ("vllm serve m -tp 2 -tp 4", "tp", 4),
-        ("vllm serve m --enable-dbo", "needs_v1", "--enable-dbo"),
-        (
-            "vllm serve m --distributed-executor-backend external_launcher",
-            "external_launcher",
-            True,
-        ),
+        ("vllm serve m --enable-dbo", "not_everywhere", {"--enable-dbo"}),
         ("-tp 2", "tp", 2),
         ("org/repo -tp 2", "model", "org/repo"),
         ("vllm serve org/repo -tp 2", "model", "org/repo"),

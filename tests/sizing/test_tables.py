@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from recipes_core.catalog.loader import load_catalog
+from recipes_core.configuration import configure
+from recipes_core.deployment import deploy
 from recipes_core.frames import (
     breakdown_frame,
     cells_frame,
@@ -17,9 +20,10 @@ from recipes_core.frames import (
     weights_frame,
 )
 from recipes_core.render.memory_tables import breakdown_html, fit_html, weights_html
-from recipes_core.sizing import H100, H200, Declared, size
+from recipes_core.sizing import H100, H200, Declared, size, size_configuration
 from recipes_core.sizing.engine_log import compare_log, parse_engine_log
 from recipes_core.sizing.matrix import Cell, Entry, fit_matrix
+from recipes_core.sizing.recipe_matrix import recipe_cells
 from tests.sizing.rows import GIB, architecture
 from tests.sizing.test_engine_log import PROFILE
 
@@ -121,3 +125,19 @@ def test_sizing_brings_in_no_pandas() -> None:
         "print(heavy); sys.exit(bool(heavy))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_matrix_of_a_recipe_of_the_catalog() -> None:
+    catalog = load_catalog()
+    recipe = "openai/gpt-oss-120b"
+    cells = recipe_cells(catalog, recipe, {"max_model_len": "8192", "hardware": "h100"})
+    frame = fit_frame(cells)
+    assert list(frame.columns) == list(dict.fromkeys(c.entry.hardware for c in cells))
+    cell = next(c for c in cells if c.entry.hardware == "h200" and c.sizing is not None)
+    config = configure(catalog, recipe, "hardware=h200&max_model_len=8192")
+    assert cell.sizing.per_gpu == size_configuration(config, deploy(config)).per_gpu
+    assert cell.sizing.max_model_len == 8192
+    again = fit_matrix([cell.entry], vllm=cell.sizing.vllm)
+    assert again[0].sizing.per_gpu == cell.sizing.per_gpu
+    assert "<caption>" in fit_html(cells)
+    assert all(c.error for c in cells if c.sizing is None)
