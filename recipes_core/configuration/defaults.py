@@ -86,7 +86,8 @@ def declared_frontend(config: Configuration) -> str | None:
 
 NO_DYNAMO = (
     "Dynamo's workers are not `vllm serve`: they take no front-end flags, parse tool calls under"
-    " names of their own and pin a vLLM release, so no command here is known to work with it"
+    " names of their own and pin a vLLM release (ai-dynamo 1.6.1: 0.31.0), so no command here is"
+    " known to work with it"
 )
 
 
