@@ -14,7 +14,7 @@ from recipes_core.catalog.pages import Page
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Install, Process
 from recipes_core.flags import last_value
-from recipes_core.render.evidence import evidence_json, is_verified
+from recipes_core.render.evidence import evidence_json, standing_of
 from recipes_core.render.json import SCHEMA_VERSION
 from recipes_core.render.shell import command, docker_argv, docker_command
 
@@ -93,7 +93,7 @@ def rendering(made: Rendered) -> dict[str, Any]:
     found |= _SHAPES[deployment.type](made)
     found["schema_version"] = SCHEMA_VERSION
     found["model_id"] = config.model_id
-    found["status"] = "verified" if is_verified(config) else "generated"
+    found["status"] = standing_of(config).state
     found["evidence"] = evidence_json(config)
     found["min_vllm_version"] = deployment.min_vllm_version
     found["features"] = list(config.features)

@@ -36,7 +36,7 @@ def test_linkchecker_finds_no_dead_link(few, tmp_path):
         done = subprocess.run(
             [
                 str(PROGRAM), f"--config={settings.name}", "--no-status", "--no-warnings",
-                "--no-robots", "--threads=8",
+                "--no-robots", "--threads=8", "--recursion-level=2",
                 f"http://127.0.0.1:{server.server_address[1]}/index.html",
             ],
             capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path,

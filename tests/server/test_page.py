@@ -14,6 +14,7 @@ from recipes_core.options import options_of
 from recipes_core.render import shell
 from recipes_core.render.beside import assess
 from recipes_core.render.choices import axes_of
+from recipes_core.render.evidence import standing_of
 from recipes_core.render.page import Addresses, content_policy, to_html
 from tests.publish.test_pages import Reader
 
@@ -150,15 +151,13 @@ def test_the_policy_allows_nothing_from_elsewhere():
     assert "http" not in policy
 
 
-def test_generated_is_told_from_verified(builtin):
+def test_generated_reported_and_verified_are_told_apart(builtin):
     seen = set()
-    for name, entry in builtin.recipes.items():
+    for name in builtin.recipes:
         config = configure(builtin, name)
-        state = entry.recipe.meta.hardware.get(config.hardware)
+        standing = standing_of(config)
         text = to_html(config, deploy(config))
-        shown = "reported" if state == "verified" else "generated"  # by the peer, as all are
-        assert f'class="badge {shown}"' in text
-        seen.add(shown)
-        if len(seen) == 2:
-            break
-    assert seen == {"generated", "reported"}
+        assert f'class="badge {standing.state}">{standing.state}<' in text
+        assert html.escape(standing.sentence, quote=False) in text.replace("&#39;", "'")
+        seen.add(standing.state)
+    assert {"generated", "reported"} <= seen
