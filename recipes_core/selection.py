@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TOKENS = re.compile(r"auto|-1|[1-9][0-9]{0,11}[kKmMgGtT]?|[0-9]{1,6}\.[0-9]{1,6}[kmgt]")
+"""What vLLM reads as a number of tokens: a fraction only before a decimal unit (``1.5k``)."""
 MAX_QUERY = 8192
 """Characters of a query string that are read."""
 
@@ -110,6 +112,24 @@ class Selection:
         """The query string, without ``?``; ``from_query`` reads it back."""
         return "&".join(f"{key}={quote(text, safe=',:/')}" for key, text in self.to_pairs())
 
+    def checked(self) -> Selection:
+        """The selection as its own query would be read: what is of the wrong form is unread.
+
+        A query was read that way already; this is for a selection that was made by hand.
+        """
+        values = self.asked()
+        wrong = []
+        for name, value in tuple(values.items()):
+            text = _write(name, value)
+            try:
+                values[name] = _READERS[name](text)
+            except ValueError as error:
+                values[name] = () if name in {"fmode", "advanced"} else None
+                wrong.append(Unread(name, text, str(error)))
+        if not wrong and all(getattr(self, name) == value for name, value in values.items()):
+            return self
+        return replace(self, **values, unread=(*self.unread, *wrong))
+
     def with_(self, **changes: Any) -> Selection:
         """A selection with some fields changed."""
         return replace(self, **changes)
@@ -145,6 +165,12 @@ def _word(text: str) -> str:
     return text.strip() or _refuse("empty")
 
 
+def _value(text: str) -> str:
+    """A word that stands behind a flag, so it may not look like one."""
+    word = _word(text)
+    return _refuse("begins with '-': vLLM would read a flag") if word.startswith("-") else word
+
+
 def _refuse(reason: str) -> str:
     raise ValueError(reason)
 
@@ -172,7 +198,8 @@ def _share(text: str) -> float:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in _word(text).split(",") if word.strip()))
+    words = dict.fromkeys(word.strip() for word in _word(text).split(",") if word.strip())
+    return tuple(words) or (_refuse("names nothing"),)
 
 
 def _features(text: str) -> tuple[str, ...]:
@@ -181,22 +208,20 @@ def _features(text: str) -> tuple[str, ...]:
 
 
 def _modes(text: str) -> tuple[tuple[str, str], ...]:
-    modes = {}
+    modes: dict[str, str] = {}
     for item in _words(text):
         feature, colon, mode = item.partition(":")
         if not colon or not feature or not mode:
             raise ValueError("not of the form feature:mode")
+        if modes.get(feature, mode) != mode:
+            raise ValueError(f"two modes of {feature}: one is active at a time")
         modes[feature] = mode
     return tuple(modes.items())
 
 
 def _tokens(text: str) -> str:
     word = _word(text)
-    number = word.rstrip("kKmMgG") if word[-1:].isalpha() else word
-    ok = word in {"auto", "-1"} or (
-        number.isascii() and number.replace(".", "", 1).isdigit() and len(word) - len(number) < 2
-    )
-    if not ok:
+    if not _TOKENS.fullmatch(word):
         raise ValueError("not a number of tokens (such as 32768 or 32k), nor auto")
     return word
 
@@ -225,10 +250,10 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "max_model_len": _tokens,
     "max_num_seqs": _integer(1, 1_000_000),
     "max_num_batched_tokens": _integer(1, 100_000_000),
-    "kv_cache_dtype": _word,
+    "kv_cache_dtype": _value,
     "gpu_memory_utilization": _share,
-    "served_name": _word,
-    "host": _word,
+    "served_name": _value,
+    "host": _value,
     "port": _integer(1, 65535),
 }
 

@@ -96,6 +96,7 @@ def configure(
         entry, by_id = recipe, None
     if not isinstance(selection, Selection):
         selection = Selection.from_query(selection or "")
+    selection = selection.checked()
     if selection.hardware is not None:
         pools = selection.prefill_nodes or selection.decode_nodes
         more_nodes = (selection.nodes or 1) > 1 or bool(pools)

@@ -21,21 +21,14 @@ def choose_kv_offload(asking: Asking, config: Configuration) -> None:
     elif preset is not None and preset.kv_offload not in {None, asked}:
         reason = "another was asked: the preset's evidence no longer covers the command"
         asking.adjust("preset", config.preset_id, config.preset_id, reason)
-    if asked is None or asked in {"off", "none"}:
-        if asking.asked.kv_instances is not None:
-            asking.adjust("kv_instances", asking.asked.kv_instances, None, "no KV store is chosen")
-        return
-    known = (*asking.catalog.taxonomy.kv_offload, *asking.catalog.kv_stores)
-    name = asking.known("kv_offload", asked, known, None)
-    if name is None or config.strategy_id is None:
-        return
-    reason_not = asking.rules.kv_reason(name, config.hardware, config.profile, config.strategy_id)
-    if reason_not is not None:
-        asking.adjust("kv_offload", name, None, reason_not)
+    instances = asking.asked.kv_instances
+    name = _offload(asking, config, asked)
+    if name is None:
+        if instances is not None:
+            asking.adjust("kv_instances", instances, None, "no KV store is chosen")
         return
     config.kv_offload = name
     config.kv_store = asking.catalog.kv_stores.get(name)
-    instances = asking.asked.kv_instances
     if config.kv_store is None or strategy_nodes(config.strategy) == "pools":  # type: ignore[arg-type]
         if instances is not None:
             why = "pools are one deployment" if config.kv_store else "only stores have instances"
@@ -45,6 +38,21 @@ def choose_kv_offload(asking: Asking, config: Configuration) -> None:
     if config.kv_instances > MAX_INSTANCES:
         asking.adjust("kv_instances", instances, MAX_INSTANCES, f"at most {MAX_INSTANCES}")
         config.kv_instances = MAX_INSTANCES
+
+
+def _offload(asking: Asking, config: Configuration, asked: str | None) -> str | None:
+    """The option or store that can be had; None where none is asked or it is refused."""
+    if asked is None or asked in {"off", "none"} or config.strategy_id is None:
+        return None
+    known = (*asking.catalog.taxonomy.kv_offload, *asking.catalog.kv_stores)
+    name = asking.known("kv_offload", asked, known, None)
+    if name is None:
+        return None
+    reason = asking.rules.kv_reason(name, config.hardware, config.profile, config.strategy_id)
+    if reason is None:
+        return name
+    asking.adjust("kv_offload", name, None, reason)
+    return None
 
 
 def choose_pools(asking: Asking, config: Configuration) -> None:

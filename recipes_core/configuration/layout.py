@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math  # noqa
-
 from recipes_core.axes import MAX_NODES, pick, strategy_nodes
 from recipes_core.catalog.documents import HardwareProfile, Preset
 from recipes_core.configuration.asking import Asking
@@ -21,7 +19,7 @@ def choose_layout(asking: Asking, config: Configuration, preset: Preset | None) 
     nodes = _asked_nodes(asking, default_nodes, preset)
     if preset is not None:
         if preset.nodes is None:
-            nodes = max(nodes, _least_nodes(asking, preset.strategy, config))
+            nodes = _preset_nodes(asking, nodes, _least_nodes(asking, preset.strategy, config))
         strategy = preset.strategy
         if asking.asked.strategy is not None and asking.asked.strategy != strategy:
             asking.adjust("strategy", asking.asked.strategy, strategy, "the preset sets it")
@@ -43,6 +41,12 @@ def _least_nodes(asking: Asking, strategy: str, config: Configuration) -> int:
     gate = asking.rules.gate(strategy, config.hardware, config.node)
     multi = asking.rules.strategies[strategy].deploy_type == "multi_node"
     return max(gate.min_nodes, 2) if multi else 1
+
+
+def _preset_nodes(asking: Asking, nodes: int, least: int) -> int:
+    if asking.asked.nodes is not None and nodes < least:
+        asking.adjust("nodes", nodes, least, "the preset's strategy needs so many")
+    return max(nodes, least)
 
 
 def _asked_nodes(asking: Asking, default: int, preset: Preset | None) -> int:

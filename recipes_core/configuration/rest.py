@@ -19,14 +19,20 @@ def choose_task(asking: Asking, config: Configuration) -> None:
     omni = asking.recipe.omni
     if omni is None:
         return
+    had = {
+        "nodes": (1,),
+        "gpus": (config.node.gpu_count,),
+        "preset": (BASELINE,),
+        "kv_offload": ("off", "none"),
+    }
     for axis in (
         "strategy", "nodes", "preset", "kv_offload", "kv_instances", "prefill_nodes",
         "decode_nodes", "prefill_mode", "decode_mode", "router", "gpus",
     ):  # fmt: skip
         value = getattr(asking.asked, axis)
-        if axis == "preset" and (value == BASELINE or not asking.recipe.presets):
+        if axis == "preset" and not asking.recipe.presets:
             continue
-        if value is not None:
+        if value is not None and value not in had.get(axis, ()):
             asking.adjust(axis, value, None, "an omni recipe is one server and a task")
     choose_features(asking, config)
     keys = {task_key(task): task for task in omni.tasks}

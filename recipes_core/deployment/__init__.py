@@ -5,7 +5,12 @@ from __future__ import annotations
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.container import image_of, kind_of, make_container
 from recipes_core.deployment.engine import Engine, dp_router_of, engine_process, make_engine
-from recipes_core.deployment.install import below_floor, make_install, version_floor
+from recipes_core.deployment.install import (
+    below_floor,
+    make_install,
+    not_pinned,
+    version_floor,
+)
 from recipes_core.deployment.kv_store import instance_processes, store_files, store_processes
 from recipes_core.deployment.model import (
     Container,
@@ -76,13 +81,32 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
         min_vllm_version=version_floor(config),
         docker_image=image[0],
         files=store_files(config, running),
-        findings=[*config.findings, *findings, *_clashes(ordered), *below_floor(config)],
+        findings=[
+            *config.findings,
+            *findings,
+            *_clashes(ordered),
+            *_no_image(config, *image),
+            *below_floor(config),
+            *not_pinned(config, install, image[0]),
+            *_idle_gpus(config, engines),
+        ],
         values=values,
         layouts=[engine.pool for engine in engines],
     )
     deployment.placeholders = find_placeholders(deployment)
     fill(deployment)
     return deployment
+
+
+def _idle_gpus(config: Configuration, engines: list[Engine]) -> list[Finding]:
+    """Say that a layout leaves some of the GPUs idle that a reader asked to use."""
+    asked = config.selection.gpus
+    used = max((engine.pool.gpus_per_node for engine in engines), default=0)
+    if asked is None or config.rules.is_omni or not used < config.profile.gpu_count:
+        return []
+    name = config.strategy_id
+    message = f"{config.profile.gpu_count} GPUs were asked, and {name} uses {used} of them here"
+    return [Finding("info", "idle-gpus", message, "gpus", config.entry.source)]
 
 
 def _engines(config: Configuration) -> tuple[list[Process], list[Engine], list[Finding]]:

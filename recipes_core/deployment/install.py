@@ -56,6 +56,20 @@ def below_floor(config: Configuration) -> list[Finding]:
     return [Finding("error", "below-floor", message, "vllm", config.entry.source)]
 
 
+def not_pinned(config: Configuration, install: Install, image: str | None) -> list[Finding]:
+    """Say which part of an install does not follow the release that was asked."""
+    if config.vllm is None:
+        return []
+    pip = install.tabs.get("pip")
+    loose = ["the recipe's own pip command"] if pip and config.vllm not in pip.command else []
+    if image is not None and config.vllm not in image:
+        loose.append(f"the image {image}")
+    if not loose:
+        return []
+    message = f"vLLM {config.vllm} was asked, and {' and '.join(loose)} cannot be pinned to it"
+    return [Finding("warning", "not-pinned", message, "vllm", config.entry.source)]
+
+
 def cuda_of(config: Configuration) -> str:
     """The CUDA release of wheels and images: asked, or what the recipe's image map has."""
     asked = config.install or ""

@@ -38,6 +38,8 @@ class ReaderValues:
         for name in (self.hf_token_var, self.api_key_var, *self.placeholders):
             if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 raise ValueError(f"{name!r} is not the name of a variable")
+        if self.model_path is not None and self.model_path.startswith("-"):
+            raise ValueError(f"model path {self.model_path!r}: vLLM would read a flag")
 
 
 class Line(NamedTuple):

@@ -11,6 +11,7 @@ from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError, UnknownRecipeError
+from recipes_core.selection import Selection
 
 Make = Callable[..., Catalog]
 MOE = ["single_node_tp", "single_node_tep", "single_node_dep", "multi_node_tp", "multi_node_dep"]
@@ -143,6 +144,12 @@ def test_asked_nodes_that_only_lack_memory_are_rendered_with_a_finding(one: Make
     assert "260 GB are missing" in config.findings[0].message
 
 
+def test_a_selection_made_by_hand_cannot_break_the_layout(one: Make) -> None:
+    config = configure(one(), "org/m", Selection(nodes=0, gpus=-2, port=0))
+    assert [axis for axis, _, _ in adjusted(config)] == ["nodes", "gpus", "port"]
+    assert len(deploy(config).processes) == 1
+
+
 def test_at_most_sixteen_nodes(one: Make) -> None:
     config = opened(one(compatible_strategies=MOE), "nodes=17")
     assert config.nodes == 16
@@ -210,6 +217,15 @@ def test_too_few_gpus_are_raised_to_the_least_that_fit_with_the_figures(one: Mak
 
 def test_more_gpus_than_there_are(one: Make) -> None:
     assert adjusted(opened(one(), "gpus=9")) == [("gpus", 9, 8)]
+
+
+def test_gpus_that_a_layout_leaves_idle_are_said(one: Make) -> None:
+    small = one(variants={"default": {"vram_minimum_gb": 20}})
+    (finding,) = deploy(opened(small, "hardware=h100&gpus=2")).findings
+    assert (finding.code, finding.severity) == ("idle-gpus", "info")
+    assert "2 GPUs were asked, and single_node_tp uses 1" in finding.message
+    assert deploy(opened(small, "hardware=h100&gpus=1")).findings == []
+    assert deploy(opened(small, "hardware=h100")).findings == []
 
 
 # --- features
@@ -295,6 +311,9 @@ def test_a_store_has_instances(one: Make) -> None:
     config = opened(one(), "kv_offload=kv_store_distributed_mooncake&kv_instances=3")
     assert config.kv_instances == 3
     assert adjusted(opened(one(), "kv_instances=3")) == [("kv_instances", 3, None)]
+    for refused in ("nosuch", "offloading_cpu"):
+        config = opened(one(), f"kv_offload={refused}&kv_instances=3")
+        assert [axis for axis, _, _ in adjusted(config)] == ["kv_offload", "kv_instances"]
 
 
 # --- front end
@@ -326,6 +345,24 @@ def test_a_pin_reaches_install_and_image_and_the_floor_is_checked(one: Make) -> 
     assert "vllm==0.19.0" in step.command
     assert deployment.docker_image == "vllm/vllm-openai:v0.19.0"
     assert [f.code for f in deployment.findings] == ["below-floor"]
+
+
+def test_what_cannot_be_pinned_is_said(one: Make) -> None:
+    own = one(
+        model={
+            "docker_image": {"nvidia": "org/own:tag", "amd": "vllm/vllm-openai-rocm:x"},
+            "install": {"pip": {"command": "uv pip install org-vllm"}},
+        }
+    )
+    (finding,) = deploy(opened(own, "vllm=0.28.0&hardware=h200")).findings
+    assert (finding.code, finding.severity) == ("not-pinned", "warning")
+    assert "the recipe's own pip command and the image org/own:tag" in finding.message
+    (finding,) = deploy(opened(own, "vllm=0.28.0&hardware=mi300x")).findings
+    assert "org/own" not in finding.message
+    assert deploy(opened(own, "hardware=h200")).findings == []
+    tpu = one(meta={"hardware": {"trillium": "verified"}})
+    finding = deploy(opened(tpu, "vllm=0.28.0&hardware=trillium")).findings[-1]
+    assert "the image vllm/vllm-tpu:latest" in finding.message
 
 
 def test_cuda_releases_are_for_nvidia(one: Make) -> None:

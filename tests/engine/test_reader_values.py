@@ -34,6 +34,11 @@ def test_what_is_no_name_of_a_variable_is_refused(name: str) -> None:
         ReaderValues(hf_token_var=name)
 
 
+def test_a_model_path_that_looks_like_a_flag_is_refused() -> None:
+    with pytest.raises(ValueError, match="read a flag"):
+        ReaderValues(model_path="--help")
+
+
 def test_a_local_model_and_cache_folder(one: Make) -> None:
     values = ReaderValues(model_path="/models/my model", cache_folder="/big disk/$hf")
     deployment = deploy(configure(one(), "org/m"), values)

@@ -35,6 +35,15 @@ def test_feature_modes() -> None:
         ("gpu_memory_utilization=1.5", "gpu_memory_utilization"),
         ("max_model_len=lots", "max_model_len"),
         ("port=70000", "port"),
+        ("max_model_len=1.5", "max_model_len"),
+        ("max_model_len=1.5K", "max_model_len"),
+        ("max_model_len=0", "max_model_len"),
+        ("served_name=-x", "served_name"),
+        ("host=--port", "host"),
+        ("features=,", "features"),
+        ("advanced=,", "advanced"),
+        ("fmode=,", "fmode"),
+        ("fmode=spec:mtp,spec:eagle", "fmode"),
         ("fmode=mtp", "fmode"),
         ("colour=red", "colour"),
         ("served_name=a%00b", "served_name"),
@@ -63,3 +72,32 @@ def test_a_thousand_keys_and_junk_are_said_not_read() -> None:
 
 def test_keys_of_the_page_are_no_mistake() -> None:
     assert Selection.from_query("model=a/b&theme=dark").unread == ()
+
+
+@pytest.mark.parametrize("length", ["32768", "32k", "1.5k", "128K", "auto", "-1"])
+def test_a_length_is_what_vllm_reads(length: str) -> None:
+    assert Selection.from_query(f"max_model_len={length}").max_model_len == length
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("nodes", 0),
+        ("gpus", -1),
+        ("prefill_nodes", -1),
+        ("port", 99999),
+        ("gpu_memory_utilization", 9.0),
+        ("served_name", "a\nb"),
+        ("host", ""),
+        ("advanced", ("",)),
+    ],
+)
+def test_a_selection_made_by_hand_is_held_to_the_same_forms(field: str, value: object) -> None:
+    made = Selection(hardware="h200").with_(**{field: value})
+    assert made.checked().asked() == {"hardware": "h200"}
+    assert [unread.key for unread in made.checked().unread] == [field]
+
+
+def test_a_good_selection_made_by_hand_stays_as_it_is() -> None:
+    made = Selection(nodes=2, features=(), fmode=(("a", "b"),), gpu_memory_utilization=0.5)
+    assert made.checked() is made
