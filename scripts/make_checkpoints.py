@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,11 @@ BLOCK_FP8 = {
     "weight_block_size": [128, 128],
     "modules_to_not_convert": ["lm_head", "mlp.gate"],
 }
-HYBRID_FP8 = {
+SIXTEEN_BITS = ["lm_head", "mlp.gate", "shared_expert_gate", "visual"]
+HYBRID_FP8 = {**BLOCK_FP8, "modules_to_not_convert": [*SIXTEEN_BITS, "linear_attn"]}
+QWEN35_FP8 = {
     **BLOCK_FP8,
-    # That linear attention stays in 16 bits is what the logged weights of two runs say.
-    "modules_to_not_convert": [
-        "lm_head",
-        "mlp.gate",
-        "shared_expert_gate",
-        "linear_attn",
-        "visual",
-    ],
+    "modules_to_not_convert": [*SIXTEEN_BITS, "in_proj_a", "in_proj_b", "conv1d"],
 }
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}
 W8A8 = {
@@ -131,75 +127,172 @@ def quantized(config: dict[str, Any]) -> dict[str, Any]:
     return {"quantization_config": config}
 
 
-DERIVED: dict[str, tuple[str, dict[str, Any]]] = {
-    "Qwen/Qwen3-4B": ("Qwen--Qwen3-8B", QWEN3_4B),
-    "Qwen/Qwen3-4B-FP8": ("Qwen--Qwen3-8B", {**QWEN3_4B, **quantized(BLOCK_FP8)}),
-    "Qwen/Qwen3-32B-AWQ": ("Qwen--Qwen3-32B", quantized(AWQ)),
-    "Qwen/Qwen2.5-VL-72B-Instruct": ("Qwen--Qwen2.5-VL-7B-Instruct", QWEN25_VL_72B),
-    "Qwen/Qwen2.5-VL-72B-Instruct-AWQ": (
+@dataclass(frozen=True)
+class Rebuilt:
+    """A checkpoint whose own config.json was not at hand.
+
+    Args:
+        stem: The config it starts from.
+        changes: What differs.
+        known: Where these differences are published.
+        assumed: What was taken for granted, and what it rests on.
+    """
+
+    stem: str
+    changes: dict[str, Any]
+    known: str = ""
+    assumed: str = ""
+
+
+_BLOCKS = (
+    "linear layers in FP8 blocks of 128, head and routers in 16 bits, as the published config of "
+    "{} has them"
+)
+_QWEN35 = (
+    "linear attention in 8 bits but for its two smallest projections and its convolution, as "
+    "others describe {}; Qwen3.6-27B-FP8 without its tower was logged at 27.7 GiB, which this gives"
+)
+_AWQ = (
+    "4 bits in groups of 128 with zero points, as the published config of "
+    "Qwen/Qwen2.5-32B-Instruct-AWQ has them"
+)
+_PHI = Rebuilt(
+    "microsoft--phi-4",
+    PHI_4_MINI,
+    known="widths, layers, heads, vocabulary and window of published descriptions",
+    assumed="rotary positions on three quarters of each head; embeddings shared with the head",
+)
+_GLM = (
+    "every linear layer but the head and the routers in FP8 with one scale per output row; the "
+    "published list of modules in 16 bits was not seen, and may be longer"
+)
+_RED_HAT = "INT8 with a scale per output row in all linear layers of the blocks, by its model card"
+_AMEAD = "4 bits in groups of 128 with zero points, the defaults of the tool that makes such files"
+_SUPER = "the same architecture as the FP8 checkpoint of this model; NVIDIA lists both as one model"
+
+DERIVED: dict[str, Rebuilt] = {
+    "Qwen/Qwen3-4B": Rebuilt(
+        "Qwen--Qwen3-8B",
+        QWEN3_4B,
+        known="layers and heads of its model card, widths of public code",
+    ),
+    "Qwen/Qwen3-4B-FP8": Rebuilt(
+        "Qwen--Qwen3-8B",
+        {**QWEN3_4B, **quantized(BLOCK_FP8)},
+        known="layers and heads of the model card, widths of public code",
+        assumed=_BLOCKS.format("Qwen/Qwen3-32B-FP8"),
+    ),
+    "Qwen/Qwen3-32B-AWQ": Rebuilt("Qwen--Qwen3-32B", quantized(AWQ), assumed=_AWQ),
+    "Qwen/Qwen2.5-VL-72B-Instruct": Rebuilt(
+        "Qwen--Qwen2.5-VL-7B-Instruct",
+        QWEN25_VL_72B,
+        known="widths, layers and heads of the published config of Qwen/Qwen2.5-72B-Instruct",
+        assumed="a vision tower like that of the 7B with an MLP 3,456 wide",
+    ),
+    "Qwen/Qwen2.5-VL-72B-Instruct-AWQ": Rebuilt(
         "Qwen--Qwen2.5-VL-7B-Instruct",
         {**QWEN25_VL_72B, **quantized({**AWQ, "modules_to_not_convert": ["visual"]})},
+        known="widths, layers and heads of the published config of Qwen/Qwen2.5-72B-Instruct",
+        assumed=_AWQ + "; a vision tower in 16 bits like that of the 7B with an MLP 3,456 wide",
     ),
-    "Qwen/Qwen2.5-VL-7B-Instruct-AWQ": (
+    "Qwen/Qwen2.5-VL-7B-Instruct-AWQ": Rebuilt(
         "Qwen--Qwen2.5-VL-7B-Instruct",
         quantized({**AWQ, "modules_to_not_convert": ["visual"]}),
+        assumed=_AWQ + "; the vision tower in 16 bits",
     ),
-    "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8": ("Qwen--Qwen3-235B-A22B-FP8", {}),
-    "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8": (
+    "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8": Rebuilt(
+        "Qwen--Qwen3-235B-A22B-FP8",
+        {},
+        assumed="architecture and storage of the checkpoint it succeeds, Qwen/Qwen3-235B-A22B-FP8",
+    ),
+    "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8": Rebuilt(
         "Qwen--Qwen3-Coder-480B-A35B-Instruct",
         quantized(BLOCK_FP8),
+        assumed=_BLOCKS.format("Qwen/Qwen3-235B-A22B-FP8"),
     ),
-    "Qwen/Qwen3-VL-235B-A22B-Instruct-FP8": (
+    "Qwen/Qwen3-VL-235B-A22B-Instruct-FP8": Rebuilt(
         "Qwen--Qwen3-VL-235B-A22B-Instruct",
         quantized(HYBRID_FP8),
+        assumed=_BLOCKS.format("Qwen/Qwen3-235B-A22B-FP8") + "; the vision tower in 16 bits",
     ),
-    "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8": (
+    "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8": Rebuilt(
         "Qwen--Qwen3-Next-80B-A3B-Instruct",
         quantized(HYBRID_FP8),
+        known="input projections of linear attention in 16 bits, by sgl-project/sglang 23973",
+        assumed="its output projections in 16 bits as well, which the logged weights of "
+        "Qwen/Qwen3-Coder-Next-FP8 come nearest to",
     ),
-    "Qwen/Qwen3.5-27B-FP8": ("Qwen--Qwen3.5-27B", quantized(HYBRID_FP8)),
-    "Qwen/Qwen3.6-27B-FP8": ("Qwen--Qwen3.5-27B", quantized(HYBRID_FP8)),
-    "Qwen/Qwen3.5-35B-A3B-FP8": ("Qwen--Qwen3.5-35B-A3B", quantized(HYBRID_FP8)),
-    "Qwen/Qwen3.6-35B-A3B-FP8": ("Qwen--Qwen3.5-35B-A3B", quantized(HYBRID_FP8)),
-    "Qwen/Qwen3.5-122B-A10B-FP8": ("Qwen--Qwen3.5-122B-A10B", quantized(HYBRID_FP8)),
-    "Qwen/Qwen3.5-397B-A17B-FP8": ("Qwen--Qwen3.5-397B-A17B", quantized(HYBRID_FP8)),
-    "microsoft/Phi-4-mini-instruct": ("microsoft--phi-4", PHI_4_MINI),
-    "microsoft/Phi-4-mini-reasoning": ("microsoft--phi-4", PHI_4_MINI),
-    "nvidia/Llama-3.1-8B-Instruct-FP8": (
+    "Qwen/Qwen3.5-27B-FP8": Rebuilt(
+        "Qwen--Qwen3.5-27B", quantized(QWEN35_FP8), assumed=_QWEN35.format("Qwen3.6 in FP8")
+    ),
+    "Qwen/Qwen3.6-27B-FP8": Rebuilt(
+        "Qwen--Qwen3.5-27B", quantized(QWEN35_FP8), assumed=_QWEN35.format("Qwen3.6 in FP8")
+    ),
+    "Qwen/Qwen3.5-35B-A3B-FP8": Rebuilt(
+        "Qwen--Qwen3.5-35B-A3B", quantized(QWEN35_FP8), assumed=_QWEN35.format("Qwen3.6 in FP8")
+    ),
+    "Qwen/Qwen3.6-35B-A3B-FP8": Rebuilt(
+        "Qwen--Qwen3.5-35B-A3B", quantized(QWEN35_FP8), assumed=_QWEN35.format("Qwen3.6 in FP8")
+    ),
+    "Qwen/Qwen3.5-122B-A10B-FP8": Rebuilt(
+        "Qwen--Qwen3.5-122B-A10B",
+        quantized(HYBRID_FP8),
+        assumed="linear attention in 16 bits, which a run logged at 59.44 GiB per GPU comes "
+        "nearest to; in 8 bits, as its smaller siblings have it, it would be 2 % less",
+    ),
+    "Qwen/Qwen3.5-397B-A17B-FP8": Rebuilt(
+        "Qwen--Qwen3.5-397B-A17B", quantized(QWEN35_FP8), assumed=_QWEN35.format("Qwen3.6 in FP8")
+    ),
+    "microsoft/Phi-4-mini-instruct": _PHI,
+    "microsoft/Phi-4-mini-reasoning": _PHI,
+    "nvidia/Llama-3.1-8B-Instruct-FP8": Rebuilt(
         "meta-llama--Meta-Llama-3.1-8B",
         quantized({**TENSOR_FP8, **HEAD}),
+        assumed="FP8 per tensor, the head in 16 bits, a KV cache in FP8, as the published "
+        "hf_quant_config.json of nvidia/Llama-3.1-70B-Instruct-FP8 has them",
     ),
-    "nvidia/Llama-3.3-70B-Instruct-NVFP4": (
+    "nvidia/Llama-3.3-70B-Instruct-NVFP4": Rebuilt(
         "meta-llama--Meta-Llama-3.1-70B",
         quantized({**NVFP4, **HEAD}),
+        known="NVFP4 in the linear layers of the blocks alone, by NVIDIA's cards of such models",
+        assumed="a KV cache in FP8, as NVIDIA's other checkpoints ask for",
     ),
-    "RedHatAI/Llama-3.2-1B-Instruct-quantized.w8a8": (
-        "meta-llama--Llama-3.2-1B",
-        quantized(W8A8),
+    "RedHatAI/Llama-3.2-1B-Instruct-quantized.w8a8": Rebuilt(
+        "meta-llama--Llama-3.2-1B", quantized(W8A8), known=_RED_HAT
     ),
-    "RedHatAI/Llama-3.2-3B-Instruct-quantized.w8a8": (
+    "RedHatAI/Llama-3.2-3B-Instruct-quantized.w8a8": Rebuilt(
         "meta-llama--Llama-3.2-3B",
         quantized(W8A8),
+        assumed="INT8 with a scale per output row in all linear layers of the blocks, as the card "
+        "of the 1B says of that",
     ),
-    "AMead10/Llama-3.2-1B-Instruct-AWQ": ("meta-llama--Llama-3.2-1B", quantized(AWQ)),
-    "AMead10/Llama-3.2-3B-Instruct-AWQ": ("meta-llama--Llama-3.2-3B", quantized(AWQ)),
-    "zai-org/GLM-4.5-FP8": ("zai-org--GLM-4.5", quantized(CHANNEL_FP8)),
-    "zai-org/GLM-4.6-FP8": ("zai-org--GLM-4.5", quantized(CHANNEL_FP8)),
-    "zai-org/GLM-4.7-FP8": ("zai-org--GLM-4.5", quantized(CHANNEL_FP8)),
-    "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16": (
-        "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8",
-        {},
+    "AMead10/Llama-3.2-1B-Instruct-AWQ": Rebuilt(
+        "meta-llama--Llama-3.2-1B", quantized(AWQ), assumed=_AMEAD
     ),
-    "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-Base-BF16": (
-        "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8",
-        {},
+    "AMead10/Llama-3.2-3B-Instruct-AWQ": Rebuilt(
+        "meta-llama--Llama-3.2-3B", quantized(AWQ), assumed=_AMEAD
     ),
-    "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16": (
+    "zai-org/GLM-4.5-FP8": Rebuilt("zai-org--GLM-4.5", quantized(CHANNEL_FP8), assumed=_GLM),
+    "zai-org/GLM-4.6-FP8": Rebuilt("zai-org--GLM-4.5", quantized(CHANNEL_FP8), assumed=_GLM),
+    "zai-org/GLM-4.7-FP8": Rebuilt(
+        "zai-org--GLM-4.5",
+        quantized(CHANNEL_FP8),
+        known="widths, layers and experts of a public copy of its config",
+        assumed=_GLM,
+    ),
+    "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16": Rebuilt(
+        "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8", {}, known=_SUPER
+    ),
+    "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-Base-BF16": Rebuilt(
+        "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8", {}, known=_SUPER
+    ),
+    "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16": Rebuilt(
         "nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4",
         {"hf_quant_config": None},
+        assumed="the architecture of the NVFP4 checkpoint of the same model, in 16 bits",
     ),
 }
-"""Checkpoints whose own config was not at hand: a sibling's, and what is published to differ."""
+"""Checkpoints whose own config was not at hand, each with what it was rebuilt from."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -276,16 +369,21 @@ def document(
         basis = "reconstructed"
     alias = stem != model.replace("/", "--")
     source = source_of(model, stem, basis, alias)
-    if model in DERIVED:
-        config = changed(config, DERIVED[model][1])
+    rebuilt = DERIVED.get(model)
+    if rebuilt is not None:
+        config = changed(config, rebuilt.changes)
+        origin = "the published config.json" if basis == "config" else "published facts"
         basis = "reconstructed"
-        source = f"the config of {stem.replace('--', '/', 1)} with what is published to differ"
+        source = f"rebuilt from {origin} of {stem.replace('--', '/', 1)}"
+        source += f"; {rebuilt.known}" if rebuilt.known else ""
     if alias and context and Architecture.from_config(config).positions != context:
         config, basis = with_context(config, context), "reconstructed"
         source += f"; context of {context:,} tokens as its recipe declares"
     found: dict[str, Any] = {"source": source}
     if basis != "config":
         found["basis"] = basis
+    if rebuilt is not None and rebuilt.assumed:
+        found["assumed"] = rebuilt.assumed
     found["config"] = sizing_facts(config)
     return found
 
@@ -316,7 +414,7 @@ def main() -> None:
     for model in sorted(wanted):
         stem = WITH_TOWER.get(model) or model.replace("/", "--")
         if not (options.configs / f"{stem}.json").is_file():
-            stem = aliases.get(model) or DERIVED.get(model, ("",))[0]
+            stem = aliases.get(model) or (DERIVED[model].stem if model in DERIVED else "")
         if not stem or model in OTHER_STORAGE:
             missing.append(model)
             continue

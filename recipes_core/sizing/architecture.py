@@ -60,6 +60,8 @@ class Architecture:
         extra_elements: Elements outside the usual parts (per-layer embeddings).
         stored: Bytes in the safetensors files, where they were at hand.
         notes: What was assumed.
+        rebuilt: What the config was rebuilt from; empty where a published one was read.
+        storage_assumed: Part of that was taken for granted.
         missing: What could not be read; figures that need it are null.
         config: The config.json itself.
     """
@@ -85,6 +87,8 @@ class Architecture:
     extra_elements: int = 0
     stored: Stored | None = None
     notes: tuple[str, ...] = ()
+    rebuilt: str = ""
+    storage_assumed: bool = False
     missing: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 

@@ -31,6 +31,9 @@ def weight_share(settings: Settings) -> tuple[float, float]:
         below, above = max(below, 0.005), max(above, 0.01)
     if settings.load.draft_layers:
         below, above = 0.02, 0.03
+    if arch.storage_assumed:
+        # A few modules in 16 instead of 8 bits, or the other way round.
+        below, above = max(below, 0.03), max(above, 0.04)
     return below, above
 
 

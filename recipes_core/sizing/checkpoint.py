@@ -18,7 +18,8 @@ from recipes_core.sizing.estimate import Declared
 from recipes_core.sizing.stored import Stored
 
 FOLDER = "checkpoints"
-REBUILT = "The architecture is rebuilt from published facts; its config.json was not read."
+REBUILT = "The config.json of this checkpoint was not read"
+"""How the note of a rebuilt architecture begins."""
 
 
 class CheckpointDocument(BaseModel):
@@ -34,6 +35,8 @@ class CheckpointDocument(BaseModel):
     """Where the facts come from."""
     basis: Literal["config", "reconstructed", "declared"] = "config"
     """A published config.json, one rebuilt from published facts, or declared bytes alone."""
+    assumed: str | None = None
+    """What was taken for granted where a config is rebuilt; its bands are wider then."""
     same_as: str | None = None
     """Another checkpoint in this folder whose architecture and storage are the same."""
     config: dict[str, Any] | None = None
@@ -54,6 +57,8 @@ class CheckpointDocument(BaseModel):
             raise ValueError("exactly one of config, same_as and declared_bytes must be there")
         if self.basis == "declared" and not self.declared_bytes:
             raise ValueError("basis declared needs declared_bytes")
+        if self.assumed is not None and self.basis != "reconstructed":
+            raise ValueError("assumed goes with basis reconstructed")
         return self
 
 
@@ -147,11 +152,23 @@ def to_checkpoint(document: CheckpointDocument) -> Architecture | Declared:
         )
     arch = Architecture.from_config(document.config)
     if document.basis == "reconstructed":
-        arch = _with(arch, notes=(*arch.notes, REBUILT))
+        note = f"{REBUILT}; used is: {_sentence(document.source)}"
+        if document.assumed:
+            note += f" Assumed: {_sentence(document.assumed)}"
+        arch = _with(
+            arch,
+            notes=(*arch.notes, note),
+            rebuilt=note,
+            storage_assumed=document.assumed is not None,
+        )
     if document.stored_bytes:
         stored = Stored(tuple(sorted(document.stored_bytes.items())), "headers")
         arch = _with(arch, stored=stored)
     return arch
+
+
+def _sentence(text: str) -> str:
+    return f"{text.strip().rstrip('.')}."
 
 
 def _with(arch: Architecture, **changes: Any) -> Architecture:

@@ -10,7 +10,7 @@ from recipes_core.catalog.loader import BUILTIN
 from recipes_core.catalog.yaml_reader import line_of, read_text
 from recipes_core.findings import Finding
 from recipes_core.sizing.architecture import Architecture
-from recipes_core.sizing.checkpoint import REBUILT, load_checkpoint
+from recipes_core.sizing.checkpoint import load_checkpoint
 from recipes_core.sizing.shapes import Moe
 from recipes_core.sizing.tensors import Shard
 from recipes_core.sizing.weights import (
@@ -80,7 +80,7 @@ def memory_findings(catalog: Catalog) -> Iterator[Finding]:
             source, line = _place(catalog, entry, name)
             if said < weights and not variant.cpu_offload:
                 yield Finding(
-                    "info" if REBUILT in arch.notes else "warning",
+                    "info" if arch.rebuilt else "warning",
                     "vram-below-weights",
                     f"is {said:g} GB, but the weights of {model} alone take {weights:.1f} GB "
                     "(computed from its config)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,15 @@ def changed_architecture(
         if not isinstance(parsed, Mapping):
             raise ConfigError("--hf-overrides", overrides, "is no JSON object")
         config = merged(config, parsed)
-    return read_architecture(config, "config.json", quantization, dtype, base.stored)
+    found = read_architecture(config, "config.json", quantization, dtype, base.stored)
+    if not base.rebuilt:
+        return found
+    return replace(
+        found,
+        notes=(*found.notes, base.rebuilt),
+        rebuilt=base.rebuilt,
+        storage_assumed=base.storage_assumed,
+    )
 
 
 def _text_section(root: Fields) -> Fields:

@@ -21,6 +21,7 @@ from recipes_core.sizing import (
 )
 from recipes_core.sizing.checkpoint import (
     CheckpointDocument,
+    checkpoint_path,
     load_checkpoint,
     read_document,
     to_checkpoint,
@@ -29,6 +30,7 @@ from recipes_core.sizing.declared import active_parameters, memory_findings
 from recipes_core.sizing.facts import fold_names, sizing_facts
 from recipes_core.sizing.stored import read_stored
 from recipes_core.sizing.weights import parameter_count
+from scripts.make_checkpoints import DERIVED
 from tests.sizing.rows import architecture
 
 FILES = sorted((builtin_dir() / "checkpoints").glob("*/*.yaml"))
@@ -71,6 +73,7 @@ def test_folding_keeps_what_differs_by_layer() -> None:
         ("source: x\ndeclared_bytes: 0\n", "declared_bytes"),
         ("source: x\ndeclared_bytes: 5\nsize: 3\n", "size"),
         ("source: x\nbasis: declared\nconfig: {}\n", "declared"),
+        ("source: x\nassumed: y\nconfig: {}\n", "reconstructed"),
         ("- a\n", "mapping"),
         ("source: [", "YAML"),
     ],
@@ -112,7 +115,40 @@ def test_rebuilt_config_says_so() -> None:
     base = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 64}
     config = {**base, "model_type": "llama", "num_attention_heads": 1}
     document = CheckpointDocument(source="x", basis="reconstructed", config=config)
-    assert any("rebuilt" in note for note in to_checkpoint(document).notes)
+    found = to_checkpoint(document)
+    assert any("was not read" in note for note in found.notes)
+    assert not found.storage_assumed
+    assumed = document.model_copy(update={"assumed": "a head in 16 bits"})
+    arch = to_checkpoint(assumed)
+    for words in (["m"], ["m", "--dtype", "float16"], ["m", "--quantization", "fp8"]):
+        said = [a for a in size(arch, H200, words).assumptions if "was not read" in a]
+        assert len(said) == 1, words
+        assert said[0].endswith("Assumed: a head in 16 bits.")
+    sure, unsure = size(found, H200, ["m"]), size(arch, H200, ["m"])
+    assert unsure.weights == sure.weights
+    assert unsure.band["weights"][0] < sure.band["weights"][0]
+    assert unsure.band["weights"][1] > sure.band["weights"][1]
+
+
+def test_what_nobody_read_is_said() -> None:
+    """A file made from a sibling's config says so, and what was taken for granted."""
+    for model, rebuilt in DERIVED.items():
+        path = checkpoint_path(builtin_dir(), model)
+        if not path.is_file():
+            continue
+        document = read_document(path)
+        assert document.basis == "reconstructed", model
+        assert rebuilt.stem.replace("--", "/", 1) in document.source, model
+        assert (document.assumed or "") == rebuilt.assumed, model
+        assert rebuilt.known in document.source, model
+        assert rebuilt.known or rebuilt.assumed, model
+
+
+def test_logged_weights_of_a_rebuilt_checkpoint() -> None:
+    """27.66 to 27.69 GiB without its tower on 0.20 (vllm-project/vllm pull request 41000)."""
+    arch = load_checkpoint([builtin_dir()], "Qwen/Qwen3.6-27B-FP8")
+    found = size(arch, H200, ["m", "--language-model-only"], vllm="0.20.0")
+    assert found.weights / (1 << 30) == pytest.approx(27.67, rel=0.003)
 
 
 def _safetensors(path: Path, tensors: dict[str, tuple[str, int]]) -> None:
