@@ -13,7 +13,7 @@ from recipes_core.catalog.loader import load_catalog
 from recipes_core.catalog.search import search as search_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.errors import RecipesError, UnknownRecipeError
-from recipes_core.render.beside import assess
+from recipes_core.render.beside import assess, gpus_taken
 from recipes_core.render.json import to_json
 from recipes_core.render.listing import search_json
 from recipes_core.render.markdown import to_markdown
@@ -89,11 +89,12 @@ class Tools:
 
     def size(self, recipe: Recipe, query: Query = "") -> dict[str, Any]:
         """GPU memory of one configuration: weights, KV cache, tokens, and whether it fits."""
-        config, _, sizing, _ = assess(self._configure(recipe, query))
+        config, deployment, sizing, _ = assess(self._configure(recipe, query))
+        gpus = gpus_taken(deployment)
         declared = {
             "needed_gb": config.memory_needed_gb,
-            "gpus": config.gpus_used,
-            "there_gb": config.node.gpu_vram_gb * config.gpus_used,
+            "gpus": gpus,
+            "there_gb": config.node.gpu_vram_gb * gpus,
             "basis": config.variant.vram_source or "declared",
         }
         return {

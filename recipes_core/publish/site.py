@@ -15,6 +15,7 @@ from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.publish.peer import Rendered, Texts
 from recipes_core.publish.plan import Planned
+from recipes_core.render.beside import gpus_taken
 from recipes_core.render.listing import groups_of
 from recipes_core.render.page import (
     content_policy,
@@ -272,11 +273,12 @@ def _style(panels: Sequence[Panel]) -> str:
 
 def _memory_row(item: Shown) -> dict[str, Any]:
     config, sizing = item.planned.config, item.sizing
+    gpus = gpus_taken(item.made.deployment)
     return {
         "hardware": config.node.display_name,
-        "gpus": config.gpus_used,
+        "gpus": gpus,
         "nodes": config.nodes,
-        "there": config.node.gpu_vram_gb * config.gpus_used,
+        "there": config.node.gpu_vram_gb * gpus,
         "declared": config.memory_needed_gb,
         "sizing": sizing,
     }

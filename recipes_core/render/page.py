@@ -16,6 +16,7 @@ from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.findings import Finding, by_severity
 from recipes_core.link import json_query, page_query, selection_of
+from recipes_core.render.beside import gpus_taken
 from recipes_core.render.choices import axes_of
 from recipes_core.render.clients import clients_of
 from recipes_core.render.evidence import standing_of
@@ -161,7 +162,7 @@ def to_html(
         description=recipe.meta.description,
         facts=facts_of(config),
         status=standing_of(config),
-        summary=summary_of(config),
+        summary=summary_of(config, gpus_taken(deployment)),
         adjustments=config.adjustments,
         findings=by_severity(dict.fromkeys((*deployment.findings, *findings))),
         axes=axes_of(config),
@@ -176,7 +177,7 @@ def to_html(
         install=deployment.install,
         min_vllm_version=deployment.min_vllm_version,
         docker_image=deployment.docker_image,
-        memory=memory_of(config, sizing),
+        memory=memory_of(config, sizing, gpus_taken(deployment)),
         clients=clients_of(deployment),
         why=why_of(deployment),
         preset=config.preset,
@@ -208,12 +209,14 @@ def facts_of(config: Configuration) -> list[tuple[str, str]]:
     return [(label, text) for label, text in rows if text]
 
 
-def summary_of(config: Configuration) -> str:
-    """The configuration in one line."""
+def summary_of(config: Configuration, gpus: int) -> str:
+    """The configuration in one line; ``gpus`` are those that it takes."""
     node = config.node
     parts = [f"{config.profile.gpu_count} × {node.display_name}"]
     if config.nodes > 1:
         parts[0] = f"{config.nodes} nodes of {parts[0]}"
+    elif not config.pools and gpus < node.gpu_count:
+        parts[0] = f"{gpus} of the node's {node.gpu_count} × {node.display_name}"
     if config.pools:
         parts += [
             f"{role} {_nodes(pool.nodes)} {pool.mode.upper()}"
@@ -278,9 +281,8 @@ class MemoryRow(NamedTuple):
     """Where the part begins in a bar of a thousand."""
 
 
-def memory_of(config: Configuration, sizing: Mapping[str, Any] | None) -> dict[str, Any]:
+def memory_of(config: Configuration, sizing: Mapping[str, Any] | None, gpus: int) -> dict[str, Any]:
     """The memory of the fullest GPU: computed or measured where it is known, else declared."""
-    gpus = config.gpus_used
     declared = {
         "needed": config.memory_needed_gb,
         "there": config.node.gpu_vram_gb * gpus,
