@@ -111,7 +111,7 @@ def test_one_policy_holds_for_the_whole_catalog(ours: Catalog, shared: Path) -> 
             for name in reported
         ), f"{recipe_id}: the peer names neither the day nor the release of a run"
         counts["reported"] += len(reported)
-        assert all(
-            meta.evidence[name].date or meta.evidence[name].vllm for name in verified - reported
-        ), recipe_id
+        for name in verified - reported:  # of no snapshot: a page that can be opened, or a run
+            item = meta.evidence[name]
+            assert item.date or item.vllm or item.source.startswith("https://"), recipe_id
     assert counts["reported"] > 400
