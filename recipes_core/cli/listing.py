@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from recipes_core.axes import rules_of
@@ -28,8 +28,17 @@ def run(
 ) -> None:
     """Print the recipes that match: a table for a person, tab-separated lines for a pipe."""
     catalog = open_catalog(folders)
+    recipes = [entry.recipe for entry in catalog.recipes.values()]
     for name in (verified, hardware):
-        _known(catalog, name)
+        _known("hardware", name, catalog.hardware)
+    for name in tasks:
+        _known("task", name, {task for recipe in recipes for task in recipe.meta.tasks})
+    precision = precision and precision.casefold()
+    _known(
+        "precision",
+        precision,
+        {v.precision.casefold() for r in recipes for v in r.variants.values()},
+    )
     found = search(
         catalog, text, tasks=tasks, providers=_providers(catalog, providers),
         precision=precision, hardware_verified=verified,
@@ -54,12 +63,12 @@ def run(
     note(f"{len(found)}{more} recipes")
 
 
-def _known(catalog: Catalog, hardware: str | None) -> None:
-    if hardware is None or hardware in catalog.hardware:
+def _known(what: str, asked: str | None, known: Collection[str]) -> None:
+    if asked is None or asked in known:
         return
-    near = nearest(hardware, catalog.hardware)
-    hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(catalog.hardware)}"
-    fail(f"no hardware {hardware!r} in the catalog{hint}", 2)
+    near = nearest(asked, known)
+    hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"
+    fail(f"no {what} {asked!r} in the catalog{hint}", 2)
 
 
 def _providers(catalog: Catalog, asked: Sequence[str]) -> list[str]:

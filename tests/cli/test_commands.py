@@ -41,6 +41,15 @@ def test_list_names_the_nearest_hardware(recipes):
     assert "did you mean h100?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "word"), [("--task", "txt"), ("--precision", "fp9"), ("--verified", "nosuch")]
+)
+def test_list_refuses_a_filter_that_no_recipe_can_pass(recipes, option, word):
+    done = recipes("list", option, word)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert word in done.stderr
+
+
 def test_check_is_exit_code_1_on_an_error_and_names_the_place(recipes, tmp_path: Path):
     folder = tmp_path / "mine"
     path = folder / "models" / "org" / "repo.yaml"
