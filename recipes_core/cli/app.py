@@ -215,7 +215,7 @@ def dashboard(
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     catalog: CatalogOption = [],  # noqa: B006
 ) -> None:
-    """Serve the dashboard with voila."""
+    """Serve the dashboard with voila, and each configuration over HTTP."""
     from recipes_core.cli.serving import serve_dashboard
 
     raise typer.Exit(serve_dashboard(port, host, catalog, browser=browser))

@@ -14,6 +14,9 @@ from recipes_core.errors import RecipesError
 
 CATALOG_VARIABLE = "RECIPES_CATALOG"
 TOKEN_VARIABLE = "RECIPES_TOKEN"  # noqa: S105 (a variable's name)
+IDLE_VARIABLE = "RECIPES_IDLE_S"
+"""Seconds after which a session that nobody uses is ended; an hour where it is not set."""
+PREFIX_VARIABLE = "JUPYTERHUB_SERVICE_PREFIX"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 Handlers = Callable[[str], Sequence[Any]]
 
@@ -99,7 +102,7 @@ def dashboard(
     host: str = "127.0.0.1",
     browser: bool = True,
     catalogs: Sequence[str | Path] = (),
-    base_url: str = "/",
+    base_url: str | None = None,
     token: str | None = None,
     handlers: Handlers | None = None,
 ) -> int:
@@ -110,7 +113,8 @@ def dashboard(
         host: Address to listen on.
         browser: Open a browser.
         catalogs: Catalogs to show, the later winning; none = ours, or ``RECIPES_CATALOG``.
-        base_url: Path below which everything is served.
+        base_url: Path below which everything is served; None = what a JupyterHub gives its service,
+            or the root.
         token: What a visitor must know; None = what ``RECIPES_TOKEN`` holds, if anything.
         handlers: Makes further tornado handlers, such as those of the HTTP server.
 
@@ -119,6 +123,7 @@ def dashboard(
     """
     set_catalogs(catalogs)
     _check_catalogs()
+    base_url = base_url or os.environ.get(PREFIX_VARIABLE) or "/"
     token = token or os.environ.get(TOKEN_VARIABLE) or None
     app = make_app(
         port=port, host=host, browser=browser, base_url=base_url, token=token, handlers=handlers
@@ -129,11 +134,21 @@ def dashboard(
             " word that visitors must know.",
             file=sys.stderr,
         )
-    app.initialize([])
+    app.initialize(_culling())
     shown = "localhost" if host in LOOPBACK else host
     print(f"Dashboard: http://{shown}:{port}{base_url}   (Ctrl+C stops it)", flush=True)
     app.start()
     return 0
+
+
+def _culling() -> list[str]:
+    """Arguments that end idle sessions sooner or later than ``voila.json`` says."""
+    idle = os.environ.get(IDLE_VARIABLE, "")
+    if not idle.isdigit():
+        return []
+    kernels = "--MappingKernelManager.cull"
+    every = max(1, min(60, int(idle) // 2))
+    return [f"{kernels}_idle_timeout={idle}", f"{kernels}_interval={every}"]
 
 
 def _check_catalogs() -> None:

@@ -176,6 +176,20 @@ def test_an_ended_session_says_so_and_its_reload_brings_the_state_back(page, own
     assert page.locator(".rx-command .rx-code").inner_text() == text
 
 
+def test_a_session_that_nobody_uses_is_culled_and_says_so(browser, shared, tmp_path):
+    with dashboard_with(shared / "upstream", tmp_path / "log", RECIPES_IDLE_S="4") as url:
+        page = browser.new_page()
+        kernel = kernel_of(page, url)
+        settled(page)
+        end = time.monotonic() + 60
+        while alive(url, kernel) and time.monotonic() < end:
+            time.sleep(0.5)
+        assert not alive(url, kernel)
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(page.locator(".rx-ended")).to_be_visible()
+        page.close()
+
+
 @pytest.mark.slow
 def test_twenty_simultaneous_opens_all_reach_the_command(browser, own):
     context = browser.new_context()
