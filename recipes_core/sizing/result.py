@@ -122,7 +122,8 @@ class Sizing:
             "gpu_total_bytes": self.gpu.memory,
             "gpu_memory_utilization": self.utilization,
             "per_gpu": self.per_gpu,
-            "band": {name: list(pair) for name, pair in self.band.items()},
+            "band": {"weights": None, "kv_cache": None}
+            | {name: list(pair) for name, pair in self.band.items()},
             "kv_bytes_per_token": self.kv_bytes_per_token,
             "kv_block_size": self.kv_block_size,
             "kv_tokens": self.kv_tokens,

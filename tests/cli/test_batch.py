@@ -52,6 +52,14 @@ def test_a_row_equals_what_show_prints(recipes):
     assert row == shown
 
 
+def test_a_band_that_cannot_be_known_is_null(recipes):
+    rows = lines(*({"recipe": name} for name in ("openai/gpt-oss-120b", ERNIE)))
+    known, declared = map(json.loads, recipes("batch", "--sizing", stdin=rows).stdout.splitlines())
+    assert len(known["sizing"]["band"]["kv_cache"]) == 2
+    assert declared["sizing"]["basis"] == "declared"
+    assert declared["sizing"]["band"]["kv_cache"] is None
+
+
 def test_a_caller_may_wait_for_each_answer():
     process = subprocess.Popen(
         [sys.executable, "-m", "recipes_core.cli", "batch"],
