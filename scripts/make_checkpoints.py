@@ -168,6 +168,7 @@ _GLM = (
 )
 _RED_HAT = "INT8 with a scale per output row in all linear layers of the blocks, by its model card"
 _AMEAD = "4 bits in groups of 128 with zero points, the defaults of the tool that makes such files"
+_GLM53 = "an architecture identical to that of GLM-5.2, by its recipe in vllm-project/recipes"
 _SUPER = "the same architecture as the FP8 checkpoint of this model; NVIDIA lists both as one model"
 
 DERIVED: dict[str, Rebuilt] = {
@@ -279,6 +280,15 @@ DERIVED: dict[str, Rebuilt] = {
         quantized(CHANNEL_FP8),
         known="widths, layers and experts of a public copy of its config",
         assumed=_GLM,
+    ),
+    "zai-org/GLM-5.3": Rebuilt("zai-org--GLM-5.2-FP8", {}, known=_GLM53),
+    "zai-org/GLM-5.3-BF16": Rebuilt("zai-org--GLM-5.2", {}, known=_GLM53),
+    "internlm/Intern-S2-397B": Rebuilt(
+        "Qwen--Qwen3.5-397B-A17B",
+        {},
+        known="a language model of the same dimensions, by the change that brought its recipe to "
+        "vllm-project/recipes (pull request 975)",
+        assumed="the vision tower of that checkpoint",
     ),
     "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16": Rebuilt(
         "nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8", {}, known=_SUPER
