@@ -138,6 +138,7 @@ def starter_recipe(
     catalog: Catalog,
     *,
     newest_vllm: str,
+    first_vllm: str | None = None,
     config: Mapping[str, Any] | None = None,
     sized: Sized | None = None,
     today: datetime.date | None = None,
@@ -147,7 +148,8 @@ def starter_recipe(
     Args:
         recipe_id: ``org/repo`` on Hugging Face.
         catalog: Ours; gives the provider, and says if the recipe is there already.
-        newest_vllm: Newest vLLM release; stands as the floor until an older one is known to do.
+        newest_vllm: Newest vLLM release; the floor where ``first_vllm`` is not known.
+        first_vllm: First release that lists the config's architecture.
         config: The checkpoint's ``config.json``; None = nothing is known.
         sized: What sizing made of the config.
         today: Date of the recipe; today where None.
@@ -168,7 +170,10 @@ def starter_recipe(
     unknown = [
         "meta.description: one or two sentences on what the model is for",
         "meta.hardware: what it was run on, each `verified` with meta.evidence",
-        f"model.min_vllm_version: {newest_vllm} is the newest; an older release may do",
+        f"model.min_vllm_version: {first_vllm} is the first that lists its architecture; parsers,"
+        " flags and this checkpoint may need a newer one"
+        if first_vllm
+        else f"model.min_vllm_version: {newest_vllm} is the newest; an older release may do",
         "features: its tool-call and reasoning parsers, speculative decoding",
         "guide: what to watch, a launch that works, a request, tuning, troubleshooting",
     ]
@@ -193,7 +198,7 @@ def starter_recipe(
             "difficulty": "intermediate",
             "tasks": tasks,
         },
-        "model": _model(told, recipe_id, newest_vllm, sizes),
+        "model": _model(told, recipe_id, first_vllm or newest_vllm, sizes),
         "variants": {
             "default": {
                 "precision": precision or "bf16",

@@ -99,6 +99,39 @@ def test_new_drafts_and_checks(recipes, tmp_path: Path):
     assert "wrote " in written.stderr
 
 
+def test_new_fills_in_what_a_config_tells(recipes, tmp_path: Path):
+    """Sizes by the config, the floor by its architecture, and its facts kept for sizing."""
+    config = tmp_path / "config.json"
+    facts = {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "torch_dtype": "bfloat16",
+        "hidden_size": 4096,
+        "intermediate_size": 12288,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "vocab_size": 151936,
+        "max_position_embeddings": 40960,
+        "tie_word_embeddings": False,
+    }
+    config.write_text(json.dumps(facts))
+    into = tmp_path / "mine"
+    done = recipes("new", "Qwen/Brand-New", "--config", str(config), "--into", str(into))
+    assert done.returncode == 0, done.stderr
+    made = yaml.safe_load((into / "models/Qwen/Brand-New.yaml").read_text())
+    assert made["model"]["parameter_count"] == "8.19B"
+    assert made["model"]["min_vllm_version"] == "0.8.5"
+    assert made["variants"]["default"]["vram_minimum_gb"] == 20
+    sized = recipes("size", "Qwen/Brand-New", "--catalog", "builtin", "--catalog", str(into))
+    assert "vLLM 0.33.0, computed" in sized.stdout, sized.stdout + sized.stderr
+    config.write_text(json.dumps(facts | {"architectures": ["NobodyKnowsForCausalLM"]}))
+    unknown = recipes("new", "Qwen/Newer", "--config", str(config))
+    assert yaml.safe_load(unknown.stdout)["model"]["min_vllm_version"] == "0.33.0"
+    assert "is the newest" in unknown.stderr
+
+
 def test_schemas_are_schemas(recipes):
     from jsonschema import Draft202012Validator
 
