@@ -110,7 +110,10 @@ class Tools:
     def check(
         self,
         command: Annotated[str, Field(description="A `vllm serve` command as pasted in a shell.")],
-        vllm: Annotated[str, Field(description="A release, latest, or nightly.")] = "latest",
+        vllm: Annotated[
+            str | None,
+            Field(description="A release, latest or nightly; else the image's, else the newest."),
+        ] = None,
     ) -> dict[str, Any]:
         """What a vLLM release's own parser would say of a command; nothing is run."""
         try:

@@ -187,7 +187,10 @@ def batch(
 @failing_politely
 def explain(
     command: Annotated[str, typer.Argument(help="A vllm serve command, or '-' for stdin.")],
-    vllm: Annotated[str, typer.Option(metavar="X", help="Release to check against.")] = "latest",
+    vllm: Annotated[
+        str | None,
+        typer.Option(metavar="X", help="Release; the container image's, else the newest."),
+    ] = None,
     plugin: Annotated[list[str] | None, typer.Option(help="vLLM plugin that is installed.")] = None,
     as_json: AsJson = False,
     catalog: CatalogOption = [],  # noqa: B006

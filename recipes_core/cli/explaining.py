@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recipes_core.catalog.catalog import Catalog, RecipeEntry
-from recipes_core.cli.common import fail, open_catalog, say, table
-from recipes_core.configuration import configure
-from recipes_core.deployment import deploy
-from recipes_core.errors import RecipesError, UnknownRecipeError
-from recipes_core.selection import Selection
+from recipes_core.cli.common import clean, fail, open_catalog, say, table
 
 if TYPE_CHECKING:
     from recipes_core.vllm_cli.explain import Explanation, Match
 
 
 def run(
-    command: str, version: str, plugins: Sequence[str], folders: Sequence[str], *, as_json: bool
+    command: str,
+    version: str | None,
+    plugins: Sequence[str],
+    folders: Sequence[str],
+    *,
+    as_json: bool,
 ) -> None:
     """Print the explanation; leaves with 1 where the release would refuse the command."""
-    from recipes_core.vllm_cli.explain import explain, nearest_recipe
+    from recipes_core.render.nearest import nearest_of
+    from recipes_core.vllm_cli.explain import explain
 
     text = sys.stdin.read() if command == "-" else command
     try:
@@ -35,7 +36,7 @@ def run(
     match = None
     if explained.argv[1] == "serve":
         catalog = open_catalog(folders)
-        match = nearest_recipe(candidates(catalog, explained.model or ""), explained.argv, version)
+        match = nearest_of(catalog, explained)
     if as_json:
         say(json.dumps(_plain(explained, match), ensure_ascii=False))
     else:
@@ -48,60 +49,11 @@ def _read(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def candidates(catalog: Catalog, model: str) -> Iterator[tuple[str, Sequence[str]]]:
-    """A label and a command for each configuration that a command may be near to.
-
-    Those of the model's own recipe on all its hardware and layouts, or else each recipe's default.
-    """
-    try:
-        entries = [catalog.find(model).entry]
-    except UnknownRecipeError:
-        entries = []
-    if entries:
-        yield from _all_of(catalog, entries[0])
-        return
-    for entry in catalog.recipes.values():
-        yield from _one(catalog, entry, Selection())
-
-
-def _all_of(catalog: Catalog, entry: RecipeEntry) -> Iterator[tuple[str, Sequence[str]]]:
-    from recipes_core.axes import rules_of
-
-    rules = rules_of(catalog, entry)
-    for variant in entry.recipe.variants:
-        for option in rules.hardware_options(variant):
-            if not option.enabled:
-                continue
-            for strategy in (*rules.strategies, None):
-                nodes = 2 if strategy and strategy.startswith("multi_node") else None
-                asked = Selection(
-                    variant=variant, hardware=option.id, strategy=strategy, nodes=nodes
-                )
-                yield from _one(catalog, entry, asked)
-
-
-def _one(
-    catalog: Catalog, entry: RecipeEntry, asked: Selection
-) -> Iterator[tuple[str, Sequence[str]]]:
-    try:
-        config = configure(catalog, entry, asked)
-        if config.adjustments:
-            return
-        deployment = deploy(config)
-    except RecipesError:
-        return
-    from recipes_core.link import json_query
-
-    engine = next((process for process in deployment.processes if process.is_engine), None)
-    if engine is not None:
-        yield f"{entry.id}?{json_query(config)}", engine.argv
-
-
 def _print(explained: Explanation, match: Match | None) -> None:
-    say(f"Model   {explained.model or '-'}")
+    say(f"Model   {_line(explained.model or '-')}")
     say(f"Layout  {explained.layout.describe()}")
     if explained.image:
-        say(f"Image   {explained.image}")
+        say(f"Image   {_line(explained.image)}")
     if explained.floor is not None:
         say(f"Needs   {_floor(explained)}; read as vLLM {explained.version} does")
     rows = [
@@ -118,10 +70,10 @@ def _print(explained: Explanation, match: Match | None) -> None:
         for line in table(rows, ["flag", "value", "what it does"]):
             say(line)
     for finding in explained.findings:
-        say(f"{finding.severity}: {finding.where}: {finding.message} [{finding.code}]")
+        say(_line(f"{finding.severity}: {finding.where}: {finding.message} [{finding.code}]"))
     if match is not None:
         say()
-        say(f"Nearest recipe: {match.label} ({match.score:.0%} alike)")
+        say(f"Nearest recipe: {_line(match.label)} ({match.score:.0%} alike)")
         rows = [["only here", name, ""] for name in match.only_here]
         rows += [["only there", name, ""] for name in match.only_there]
         rows += [
@@ -129,6 +81,11 @@ def _print(explained: Explanation, match: Match | None) -> None:
         ]
         for line in table(rows):
             say(f"  {line}")
+
+
+def _line(text: str) -> str:
+    """A text of the command on one line, without what a terminal would obey."""
+    return clean(text).replace("\n", " ")
 
 
 def _floor(explained: Explanation) -> str:

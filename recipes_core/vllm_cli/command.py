@@ -76,26 +76,45 @@ def split_shell(text: str) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """Join continued lines and drop comment lines; other line breaks end a command.
+    """Join continued lines and drop comments; other line breaks end a command.
 
-    A comment line between continued lines ends the command in a shell; recipes are printed that
-    way all the same, so here it is dropped. Inside of quotes everything is text.
+    A comment between continued lines, or after the last word of one, ends the command in a shell;
+    recipes are printed that way all the same, so here it is dropped and the command goes on where
+    the comment ends in a backslash. Inside of quotes everything is text.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
-    kept = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    text = re.sub(r"\r\n?", "\n", text)
     out: list[str] = []
-    quote, escaped = "", False
-    for char in re.sub(r"\\[ \t]*\n", " ", kept):
-        if escaped:
-            escaped = False
-        elif char == "\\" and quote != "'":
-            escaped = True
-        elif quote:
+    quote, position = "", 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\" and quote != "'":
+            continued = _CONTINUED.match(text, position)
+            out.append(" " if continued and not quote else text[position : position + 2])
+            position = continued.end() if continued and not quote else position + 2
+            continue
+        if char == "#" and not quote and (not out or out[-1][-1:].isspace()):
+            position = _after_comment(text, position)
+            continue
+        if quote:
             quote = "" if char == quote else quote
         elif char in "'\"":
             quote = char
         out.append(" ; " if char == "\n" and not quote else char)
+        position += 1
     return "".join(out)
+
+
+_CONTINUED = re.compile(r"\\[ \t]*\n")
+
+
+def _after_comment(text: str, start: int) -> int:
+    """Where reading goes on after a comment: past its line where it stands alone or continues."""
+    end = text.find("\n", start)
+    if end < 0:
+        return len(text)
+    alone = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    continued = text[start:end].rstrip().endswith("\\")
+    return end + 1 if alone or continued else end
 
 
 def _segments(words: Sequence[str]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -202,6 +203,9 @@ def _facts(argv: Sequence[str], rel: Release) -> dict[str, str]:
     found = {"model": line.positionals[0]} if line.positionals else {}
     for item in line.items:
         name, _, off = _canonical(item, rel)
+        if name == "--model":
+            found.setdefault("model", " ".join(item.all_values))
+            continue
         value = " ".join(item.all_values)
         found[name] = "off" if off else value or "on"
     return found
@@ -218,23 +222,26 @@ def nearest_recipe(
         version: The release whose names count.
 
     Returns:
-        The nearest, the same model before all else; None without candidates. Of equals, the first.
+        The nearest, the same model before all else, then as many nodes; None without candidates.
+        Of equals, the first.
     """
     rel = release(table_for(version).position, is_omni(argv))
     here = _facts(argv, rel)
-    best: tuple[tuple[bool, float], str, dict[str, str]] | None = None
+    best: tuple[tuple[bool, bool, float], str, dict[str, str]] | None = None
     for label, other in candidates:
         there = _facts(other, rel)
         names = (here.keys() | there.keys()) - {"model"}
         same = sum(name in here and name in there for name in names)
         equal = sum(here.get(name) == there.get(name) for name in names)
         score = (same + equal) / (2 * len(names)) if names else 1.0
-        rank = (here.get("model", "").lower() == there.get("model", "").lower(), score)
+        same_model = here.get("model", "").lower() == there.get("model", "").lower()
+        same_nodes = here.get("--nnodes", "1") == there.get("--nnodes", "1")
+        rank = (same_model, same_nodes, score)
         if best is None or rank > best[0]:
             best = (rank, label, there)
     if best is None:
         return None
-    (_, score), label, there = best
+    (*_, score), label, there = best
     return Match(
         label,
         score,
@@ -244,9 +251,18 @@ def nearest_recipe(
     )
 
 
+_TAGGED = re.compile(r"(?:.*/)?vllm-openai:v?(\d+\.\d+\.\d+)(?:[-.].*)?")
+
+
+def version_of_image(image: str | None) -> str | None:
+    """The release in a container of vLLM's own, by its tag; None where the tag names none."""
+    found = _TAGGED.fullmatch(image or "")
+    return found[1] if found else None
+
+
 def explain(
     command: str,
-    version: str = "latest",
+    version: str | None = None,
     *,
     plugins: Sequence[str] = (),
     read: Callable[[str], str] | None = None,
@@ -255,7 +271,8 @@ def explain(
 
     Args:
         command: Shell text; see parse_command.
-        version: The release to check against.
+        version: The release to check against; None takes that of the command's own container
+            image, else the newest.
         plugins: As in check_argv.
         read: Gives the text of a ``--config`` file; None leaves the file unread, and says so.
 
@@ -267,6 +284,7 @@ def explain(
         OSError: From read.
     """
     parsed = parse_command(command)
+    version = version or version_of_image(parsed.image) or "latest"
     rel = release(table_for(version).position, is_omni(parsed.argv), tuple(plugins))
     argv, notes = parsed.argv, list(parsed.findings)
     if argv[1] == "bench":

@@ -20,6 +20,17 @@ from recipes_core.vllm_cli.command import MAX_LENGTH, config_arguments, expand_c
         ("numactl -N 0 vllm serve m", "vllm serve m", {}),
         ("vllm serve m\r\n", "vllm serve m", {}),
         ("# a note\nvllm serve m \\\n  # another\n  --port 80", "vllm serve m --port 80", {}),
+        ("vllm serve m --port 80 # mine\n", "vllm serve m --port 80", {}),
+        ("vllm serve m \\\n  --port 80 # why \\\n  -tp 2", "vllm serve m --port 80 -tp 2", {}),
+        ("vllm serve m --seed 1#2 --x=a#b", "vllm serve m --seed 1#2 --x=a#b", {}),
+        (
+            "vllm serve m --x '#1' --y \"a\n#b\"",
+            ["vllm", "serve", "m", "--x", "#1", "--y", "a\n#b"],
+            {},
+        ),
+        ("vllm serve m \\#x", "vllm serve m #x", {}),
+        ("export A=1 # one\nvllm serve m", "vllm serve m", {"A": "1"}),
+        ("vllm serve m\r\n# end\r\n", "vllm serve m", {}),
         (
             "python3 -m vllm.entrypoints.openai.api_server --model m",
             "vllm serve --model m",
@@ -40,9 +51,9 @@ from recipes_core.vllm_cli.command import MAX_LENGTH, config_arguments, expand_c
         ("docker run img:1 vllm serve m --omni", "vllm serve m --omni", {}),
     ],
 )
-def test_what_people_paste(text: str, argv: str, env: dict[str, str]) -> None:
+def test_what_people_paste(text: str, argv: str | list[str], env: dict[str, str]) -> None:
     found = parse_command(text)
-    assert list(found.argv) == argv.split()
+    assert list(found.argv) == (argv.split() if isinstance(argv, str) else argv)
     assert found.env == env
 
 

@@ -93,3 +93,36 @@ def test_every_flag_with_our_own_words_exists() -> None:
     known = option_spans().keys() | option_spans(omni=True).keys()
     assert sorted(EFFECTS.keys() - known) == []
     assert all(effect.text.endswith(".") for effect in EFFECTS.values())
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("vllm/vllm-openai:v0.28.0", "0.28.0"),
+        ("docker.io/vllm/vllm-openai:v0.23.0-cu130", "0.23.0"),
+        ("vllm/vllm-openai:latest", "0.33.0"),
+        ("my/own:v0.28.0", "0.33.0"),
+    ],
+)
+def test_the_image_decides_the_release_unless_one_is_asked(image: str, version: str) -> None:
+    command = f"docker run {image} m -tp 2"
+    assert explain(command).version == version
+    assert explain(command, "0.25.0").version == "0.25.0"
+
+
+def test_a_model_given_as_a_flag_is_the_model() -> None:
+    candidates = [("m", ["vllm", "serve", "org/m", "-tp", "2"])]
+    match = nearest_recipe(candidates, ["vllm", "serve", "--model", "org/m", "-tp", "2"])
+    assert match is not None
+    assert match.score == 1.0
+    assert (match.only_here, match.only_there, match.differ) == ((), (), ())
+
+
+def test_as_many_nodes_before_as_many_flags() -> None:
+    candidates = [
+        ("two", ["vllm", "serve", "m", "-tp", "8", "--nnodes", "2"]),
+        ("one", ["vllm", "serve", "m", "-tp", "1", "--seed", "1"]),
+    ]
+    match = nearest_recipe(candidates, ["vllm", "serve", "m", "-tp", "8"])
+    assert match is not None
+    assert match.label == "one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes_core.deployment import Deployment, Process
+from recipes_core.explorer.panels.explain import ExplainPanel
 from recipes_core.explorer.panels.figures import table_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.flags import Flag
@@ -70,9 +71,11 @@ class WhyPanel:
     def __init__(self, kit: Kit, state: ExplorerState, page: Page) -> None:
         self.state, self.page = state, page
         self.table = kit.html()
-        self.box = kit.box([self.table], "rx-panel")
+        self.own = ExplainPanel(kit, state)
+        self.box = kit.box([self.table, self.own.box], "rx-panel")
 
     def refresh(self) -> None:
-        """Show the origins."""
+        """Show the origins, and the field for a command of the reader's own."""
+        self.own.refresh()
         if self.state.deployment is not None:
             self.table.value = why_html(self.state.deployment)
