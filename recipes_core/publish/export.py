@@ -122,7 +122,11 @@ def export(
     inputs: dict[str, str] = {}
     skipped = []
     written = made = 0
-    for count, done in enumerate(_run(work, jobs), 1):
+    results = _run(work, jobs)
+    next(results)
+    # The workers are busy by now, and this process would only wait for them.
+    lists = list(_lists(work))
+    for count, done in enumerate(filter(None, results), 1):
         clash = files.keys() & done.entries.keys()
         if clash:
             raise RecipesError(f"two recipes would write {min(clash)!r}")
@@ -139,7 +143,7 @@ def export(
     renderings = sum(path.endswith(".json") for path in files)
     writer = Writer(target, old.files)
     shown = {page.id for pages in pages_of.values() for page in pages if f"{page.id}.json" in files}
-    for path, body in _lists(work, shown):
+    for path, body in (*lists, *_lists_of_what_is_there(work, shown)):
         writer.put(path, body)
     files |= writer.entries
     removed = prune(target, old.files.keys() - files.keys())
@@ -226,13 +230,14 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _run(work: _Work, jobs: int | None) -> Iterator[_Done]:
-    """One result for each recipe, as they come."""
+def _run(work: _Work, jobs: int | None) -> Iterator[_Done | None]:
+    """None once the work has begun, then one result for each recipe, as they come."""
     recipes = list(work.catalog.recipes)
     count = min(jobs or _processors(), len(recipes))
     _WORK.append(work)
     try:
         if count < 2 or "fork" not in multiprocessing.get_all_start_methods():
+            yield None
             yield from map(_one, recipes)
             return
         # Documents are shared with the workers as they are: nothing is copied while they only
@@ -241,7 +246,9 @@ def _run(work: _Work, jobs: int | None) -> Iterator[_Done]:
         with multiprocessing.get_context("fork").Pool(count, gc.disable) as pool:
             # The largest recipes come first, lest one worker end long after the others.
             order = sorted(recipes, key=lambda name: -_weight(work.catalog.recipes[name]))
-            yield from pool.imap_unordered(_one, order, chunksize=2)
+            results = pool.imap_unordered(_one, order, chunksize=2)
+            yield None
+            yield from results
     finally:
         gc.unfreeze()
         _WORK.pop()
@@ -368,19 +375,24 @@ def _checked(made: peer.Rendered, known: dict[Any, tuple[Finding, ...]]) -> tupl
 # --- the lists ----------------------------------------------------------------------------------
 
 
-def _lists(work: _Work, shown: set[str]) -> Iterator[tuple[str, bytes]]:
-    """The files that speak of all recipes."""
+def _lists(work: _Work) -> Iterator[tuple[str, bytes]]:
+    """The files that need nothing but the catalog."""
     catalog, base_url = work.catalog, work.options.base_url
     root = f"{base_url}/" if base_url else "/"
-    yield "models.json", _dumps([row for row in models_json(catalog) if row["hf_id"] in shown])
     for path, value in vocabulary_json(catalog).items():
         if is_safe(path):
             yield path, _dumps(value)
     yield "recipe.schema.json", _dumps(recipe_schema(catalog))
     yield "configuration.schema.json", _dumps(output_schema())
     yield "llms.txt", llms_txt(catalog, root, live=False).encode()
-    yield "llms-full.txt", _full_text(work, shown)
     yield "index.html", site.index_html(catalog, base_url).encode()
+
+
+def _lists_of_what_is_there(work: _Work, shown: set[str]) -> Iterator[tuple[str, bytes]]:
+    """The files that name pages: only those that were made."""
+    catalog, base_url = work.catalog, work.options.base_url
+    yield "models.json", _dumps([row for row in models_json(catalog) if row["hf_id"] in shown])
+    yield "llms-full.txt", _full_text(work, shown)
     pages = [page for pages in work.pages_of.values() for page in pages if page.id in shown]
     if base_url:
         yield "sitemap.xml", feeds.sitemap(pages, base_url)

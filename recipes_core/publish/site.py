@@ -43,9 +43,8 @@ class Panel:
 
     rules: list[tuple[str, str]] = field(default_factory=list)
     """Hardware and strategy under which it is on screen."""
-    labels: list[str] = field(default_factory=list)
     files: list[tuple[str, str]] = field(default_factory=list)
-    """Label and path of each JSON of it."""
+    """Hardware's name and the way to the JSON, for each."""
     reason: str | None = None
     """Why there is nothing, where there is nothing."""
     processes: list[dict[str, Any]] = field(default_factory=list)
@@ -54,6 +53,17 @@ class Panel:
     findings: Sequence[Any] = ()
     install: Markup | None = None
     summary: str = ""
+
+    @property
+    def names(self) -> str:
+        """The hardware that it is for."""
+        return ", ".join(label for label, _ in self.files)
+
+    @property
+    def links(self) -> Markup:
+        """Links to the JSON of each hardware."""
+        link = Markup('<a href="{}">{}</a>')
+        return Markup(", ").join(link.format(way, label) for label, way in self.files)
 
 
 def relative(page: str, path: str) -> str:
@@ -79,7 +89,7 @@ def recipe_html(
     seconds = list(dict.fromkeys(_seconds(base, shown)))
     h_of = {name: f"h{place}" for place, name in enumerate(hardware)}
     s_of = {name: f"s{place}" for place, name in enumerate(seconds)}
-    panels = _panels(base, shown, h_of, s_of)
+    panels = _panels(page, base, shown, h_of, s_of)
     rules = _style(panels)
     recipe = page.entry.recipe
     first = next((item for item in shown if item.planned.config.hardware == base.hardware), None)
@@ -163,7 +173,11 @@ def _hardware(
 
 
 def _panels(
-    base: Configuration, shown: Sequence[Shown], h_of: dict[str, str], s_of: dict[str, str]
+    page: Page,
+    base: Configuration,
+    shown: Sequence[Shown],
+    h_of: dict[str, str],
+    s_of: dict[str, str],
 ) -> list[Panel]:
     """One panel for each distinct set of commands, then one for each reason for having none."""
     panels: dict[Any, Panel] = {}
@@ -176,8 +190,8 @@ def _panels(
             panel = panels[key] = _panel(item, _second_label(base, second))
         there.add((config.hardware, second))
         panel.rules.append((h_of[config.hardware], s_of[second]))
-        panel.labels.append(config.node.display_name)
-        panel.files.append((config.node.display_name, item.planned.path))
+        way = relative(page.id, item.planned.path)
+        panel.files.append((config.node.display_name, way))
     for name, hardware in h_of.items():
         for second, place in s_of.items():
             if (name, second) not in there:
