@@ -70,7 +70,8 @@ def _print(explained: Explanation, match: Match | None) -> None:
         for line in table(rows, ["flag", "value", "what it does"]):
             say(line)
     for finding in explained.findings:
-        say(_line(f"{finding.severity}: {finding.where}: {finding.message} [{finding.code}]"))
+        where = f"{finding.where}: " if finding.where else ""
+        say(_line(f"{finding.severity}: {where}{finding.message} [{finding.code}]"))
     if match is not None:
         say()
         say(f"Nearest recipe: {_line(match.label)} ({match.score:.0%} alike)")

@@ -16,7 +16,7 @@ import yaml
 
 from recipes_core.findings import Finding
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?!=)(.*)", re.DOTALL)
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _CONTAINER_SWITCHES = frozenset(
     [
@@ -99,9 +99,20 @@ def _one_line(text: str) -> str:
             quote = "" if char == quote else quote
         elif char in "'\"":
             quote = char
+        elif char in "<>":
+            _drop_descriptor(out)
         out.append(" ; " if char == "\n" and not quote else char)
         position += 1
     return "".join(out)
+
+
+def _drop_descriptor(out: list[str]) -> None:
+    """Take away the number right before a redirection, as in ``2>``: it is no word."""
+    start = len(out)
+    while start and out[start - 1].isdigit():
+        start -= 1
+    if not start or out[start - 1][-1:].isspace():
+        del out[start:]
 
 
 _CONTINUED = re.compile(r"\\[ \t]*\n")
@@ -128,8 +139,6 @@ def _segments(words: Sequence[str]) -> list[list[str]]:
             segments.append([])
         elif word and all(char in "<>&|" for char in word):
             skip = True
-            if segments[-1] and segments[-1][-1].isdigit():
-                segments[-1].pop()
         else:
             segments[-1].append(word)
     return [segment for segment in segments if segment]
