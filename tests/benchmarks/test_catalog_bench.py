@@ -25,6 +25,15 @@ def test_load_ours(benchmark):
     assert benchmark.stats.stats.median <= 0.6
 
 
+def test_load_and_validate_ours(benchmark):
+    def both():
+        return check_catalog(load_catalog())
+
+    findings = benchmark.pedantic(both, rounds=5, warmup_rounds=1)
+    assert not [finding for finding in findings if finding.severity == "error"]
+    assert benchmark.stats.stats.min <= 0.6
+
+
 def test_check_upstream(benchmark, shared):
     catalog = load_catalog(shared / "upstream")
     benchmark.pedantic(lambda: check_catalog(catalog), rounds=3)

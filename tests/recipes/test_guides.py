@@ -22,21 +22,6 @@ from recipes_core.render.guides import (
 )
 from recipes_core.vllm_cli.check import check_argv
 
-WRITTEN = (
-    "Qwen/Qwen3-235B-A22B-Instruct-2507",
-    "Qwen/Qwen3-32B",
-    "Qwen/Qwen3-8B",
-    "baidu/ERNIE-4.5-VL-28B-A3B-PT",
-    "baidu/ERNIE-5.5-Flash",
-    "deepseek-ai/DeepSeek-R1",
-    "deepseek-ai/DeepSeek-V3.2",
-    "meta-llama/Llama-3.1-8B-Instruct",
-    "meta-llama/Llama-3.3-70B-Instruct",
-    "moonshotai/Kimi-K2-Instruct",
-    "openai/gpt-oss-120b",
-    "openai/gpt-oss-20b",
-)
-"""The first recipes that were written, whose floors are tried in every layout."""
 HEADINGS = ("Overview", "Launch", "First request", "Tuning", "Troubleshooting", "Links")
 """What each guide has, in this order; others may stand between them."""
 FENCED = re.compile(r"```.*?```", re.DOTALL)
