@@ -63,6 +63,19 @@ def test_every_recipe_is_described_and_has_a_guide(ours: Catalog) -> None:
     assert not lacking
 
 
+def test_lists_show_every_recipe_alike(ours: Catalog) -> None:
+    """One word for one difficulty, one order of tasks, providers that have a display name."""
+    providers = ours.taxonomy.providers
+    for entry in ours.recipes.values():
+        meta = entry.recipe.meta
+        assert meta.difficulty in {"beginner", "intermediate", "advanced"}, entry.id
+        assert list(meta.tasks) == sorted(meta.tasks), entry.id
+        assert meta.provider in providers, entry.id
+    assert set(providers) == {entry.recipe.meta.provider for entry in ours.recipes.values()}
+    titles = [entry.recipe.meta.title for entry in ours.recipes.values()]
+    assert len(titles) == len(set(titles))
+
+
 def test_a_guide_has_what_a_reader_looks_for(ours: Catalog) -> None:
     for entry in ours.recipes.values():
         guide = FENCED.sub("", entry.recipe.guide or "")
