@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -172,6 +172,7 @@ def _run(options: argparse.Namespace, flags: list[str]) -> int:
     request = _request(options, flags, log)
     if request is None:
         return _log_alone(log, as_json=options.json)
+    strange = _strange_flags(flags, request.vllm)
     found = size(
         request.checkpoint,
         request.gpu,
@@ -180,6 +181,7 @@ def _run(options: argparse.Namespace, flags: list[str]) -> int:
         vllm=request.vllm,
         available_kv_bytes=options.available_kv_bytes,
     )
+    found = replace(found, assumptions=(*found.assumptions, *strange))
     if log is not None:
         return _beside_log(options, request, found, log)
     if options.json:
@@ -187,6 +189,28 @@ def _run(options: argparse.Namespace, flags: list[str]) -> int:
     else:
         _print(found, request, options)
     return 1 if found.fits is False else 0
+
+
+def _strange_flags(flags: Sequence[str], vllm: str) -> list[str]:
+    """What is said of flags that this release lacks.
+
+    Raises:
+        UsageError: No release has such a flag: counted as if it were not there, the figures would
+            be those of another command.
+    """
+    from recipes_core.vllm_cli import check_argv
+    from recipes_core.vllm_cli.tables import option_spans
+
+    known = option_spans().keys() | option_spans(omni=True).keys()
+    said: list[str] = []
+    for finding in check_argv(["vllm", "serve", "model", *flags], {}, vllm):
+        if finding.code not in ("unknown-flag", "ambiguous-flag"):
+            continue
+        name = (finding.where or "").partition("=")[0].replace("_", "-").partition(".")[0]
+        if name not in known:
+            raise UsageError(finding.message)
+        said.append(f"{finding.message}; its effect is counted as where it exists.")
+    return said
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -308,8 +332,6 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _with_bytes(gpu: Gpu, memory: int) -> Gpu:
-    from dataclasses import replace
-
     return replace(gpu, memory=memory, measured=True)
 
 

@@ -216,3 +216,36 @@ def test_a_config_is_sized_for_the_measured_release(
 ) -> None:
     _, out, _ = output(capsys, config, "--hardware", "h200", "--json")
     assert json.loads(out)["vllm"] == "0.25.0"
+
+
+def test_a_flag_that_no_release_has_is_refused(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Left out in silence, it would be the memory of another command."""
+    code, out, err = output(capsys, config, "--hardware", "h100", "--tensor-paralel-size", "8")
+    assert (code, out) == (2, "")
+    assert "--tensor-parallel-size" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--tensor_parallel_size 2 -pp 2",
+        "--no-enforce-eager --no-enable-prefix-caching",
+        "--speculative-config.method ngram",
+        "--distributed-executor-backend external_launcher --disable-custom-all-reduce",
+        "--moe-backend triton --max-lora-rank 16 --enable-lora",
+    ],
+)
+def test_flags_that_the_release_has_are_taken(
+    config: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = (config, "--hardware", "h200", "--vllm", "0.25.0", "--max-model-len", "4096")
+    code, _, err = output(capsys, *args, *words.split())
+    assert (code, err) == (0, "")
+
+
+def test_a_flag_of_another_release_is_said(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = (config, "--hardware", "h200", "--json", "--max-model-len", "4096")
+    _, out, _ = output(capsys, *words, "--vllm", "0.33.0", "--swap-space", "4")
+    assert any("--swap-space" in note for note in json.loads(out)["assumptions"])
