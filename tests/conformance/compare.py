@@ -17,6 +17,7 @@ from .rows import Row
 
 class Pair(NamedTuple):
     field: str
+    """What is compared; one that ends in ``text`` is equal to the letter, line breaks included."""
     ours: Any
     theirs: Any
 
@@ -71,8 +72,9 @@ def _single(row: Row, deployment: Deployment) -> Iterator[Pair]:
     out = row["out"]
     (serve,) = deployment.role("serve")
     yield Pair("argv", serve.argv, out.get("argv") or words(out["command"]))
-    yield Pair("command", command(serve), out["command"])
-    yield Pair("docker", docker_command(serve), out.get("docker") or out.get("docker_command"))
+    yield Pair("command text", command(serve), out["command"])
+    container = out.get("docker") or out.get("docker_command")
+    yield Pair("docker text", docker_command(serve), container)
     yield Pair("env", serve.env, text_env(out["env"]))
     if "model_id" in out:
         yield Pair("model_id", deployment.configuration.model_id, out["model_id"])

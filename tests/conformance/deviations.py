@@ -125,7 +125,10 @@ def ascend_devices(row: Row, config: Configuration, pair: Pair) -> Both:
     if config.profile.generation != "npu" or "docker" not in pair.field:
         return pair.ours, pair.theirs
     ours = re.sub(
-        r"^docker run .*?(?=--privileged)", "docker run --gpus all ", pair.ours, flags=re.S
+        r"^docker run .*?(?=--privileged)",
+        "docker run --gpus all \\\\\n  ",
+        pair.ours,
+        flags=re.S,
     )
     return ours.replace(" vllm serve ", " ", 1), pair.theirs
 
@@ -165,7 +168,13 @@ ORDER: dict[str, Callable[[Row, Configuration, Pair], Both]] = {
 
 
 def same_arguments(pair: Pair) -> bool:
-    """Whether two texts are the same arguments, however they are broken into lines."""
+    """Whether two texts are the same arguments, however they are broken into lines.
+
+    The command and the container of a single node are the peer's exact text, so there the lines
+    count too.
+    """
+    if pair.field.endswith(" text") and isinstance(pair.ours, str) and isinstance(pair.theirs, str):
+        return pair.ours == pair.theirs
     return pair.ours == pair.theirs or bool(_as_words(pair.ours) == _as_words(pair.theirs))
 
 
