@@ -25,7 +25,10 @@ def assumptions_of(settings: Settings, non_torch_origin: str, *, nccl: bool = Tr
         )
     grouped = args.tp > 1 or (args.dp > 1 and arch.is_moe)
     if grouped and not nccl:
-        found.append("NCCL's memory is left out, as asked; a real group of ranks has it.")
+        found.append(
+            "NCCL's memory is left out: no row with an external launcher held any; a real group of "
+            "ranks takes about 2 GiB more."
+        )
     elif grouped:
         found.append(
             f"Memory of libraries and NCCL is {non_torch_origin}; on this release it was not "

@@ -65,6 +65,7 @@ class EngineArguments:
         moe_backend: ``--moe-backend``.
         attention_backend: ``--attention-backend``.
         load_format: ``--load-format``.
+        external_launcher: Ranks are started by another program, such as torchrun.
         kv_connector: A KV transfer connector is attached.
         env: Environment of the engine.
         notes: Values that could not be used.
@@ -117,6 +118,7 @@ class EngineArguments:
     moe_backend: str = "auto"
     attention_backend: str | None = None
     load_format: str | None = None
+    external_launcher: bool = False
     kv_connector: bool = False
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     notes: tuple[str, ...] = ()
@@ -229,6 +231,7 @@ def _read(words: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> EngineArg
         "moe_backend": flags.text("--moe-backend") or "auto",
         "attention_backend": flags.text("--attention-backend"),
         "load_format": flags.text("--load-format"),
+        "external_launcher": flags.text("--distributed-executor-backend") == "external_launcher",
         "kv_connector": bool(flags.mapping("--kv-transfer-config")),
         "env": dict(env),
     }

@@ -92,7 +92,7 @@ def size(
     env: Mapping[str, str] | None = None,
     vllm: str = DEFAULT_VLLM,
     available_kv_bytes: int | None = None,
-    nccl: bool = True,
+    nccl: bool | None = None,
     constants: Constants = FITTED,
 ) -> Sizing:
     """The memory that one engine takes on each of its GPUs.
@@ -104,8 +104,9 @@ def size(
         env: The engine's environment.
         vllm: The release, such as ``0.25.0``.
         available_kv_bytes: A measured budget per GPU in place of the predicted one.
-        nccl: NCCL's memory is charged. False is for measurements of one rank that only pretends
-            to be in a group; a real engine always has it.
+        nccl: NCCL's memory is charged. Absent: yes, unless the ranks are started by another
+            program (``--distributed-executor-backend external_launcher``, which no server can
+            be): the measured engines of that kind were single ranks without a group.
         constants: Fitted figures.
 
     Returns:
@@ -120,6 +121,7 @@ def size(
     if isinstance(checkpoint, Declared):
         return _declared(checkpoint, gpu, engine, vllm)
     settings = resolve(checkpoint, engine, gpu, rules(vllm))
+    nccl = not engine.external_launcher if nccl is None else nccl
     if engine.max_model_len_auto:
         settings = _longest(settings, available_kv_bytes, nccl, constants)
     return size_settings(settings, available_kv_bytes, nccl=nccl, constants=constants)

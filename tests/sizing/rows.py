@@ -90,8 +90,6 @@ def size_h200(shared: Path, row: dict[str, Any], **more: Any) -> Sizing:
         H200,
         command(arguments),
         env=env,
-        # One rank of a simulated group ran alone.
-        nccl=not row["simulated_tp"],
         **more,
     )
 

@@ -127,16 +127,19 @@ def test_a_recipe_is_sized_for_what_is_installed_today() -> None:
     assert size_configuration(pinned, deploy(pinned)).vllm == "0.25.0"
 
 
-def test_no_flag_takes_nccl_away(shared: Path) -> None:
+def test_a_server_is_always_charged_nccl(shared: Path) -> None:
     """Measured rows of single ranks must not lower what is said to the owner of a real group."""
     arch = architecture(shared, LLAMA)
     words = ["m", "-tp", "2"]
-    launched = [*words, "--distributed-executor-backend", "external_launcher"]
     plain = size(arch, H200, words)
-    assert size(arch, H200, launched).per_gpu == plain.per_gpu
-    alone = size(arch, H200, words, nccl=False)
-    assert alone.non_torch < plain.non_torch
-    assert any("left out" in note for note in alone.assumptions)
+    for backend in ("mp", "ray"):
+        served = size(arch, H200, [*words, "--distributed-executor-backend", backend])
+        assert served.per_gpu == plain.per_gpu
+    launched = size(arch, H200, [*words, "--distributed-executor-backend", "external_launcher"])
+    assert launched.non_torch < plain.non_torch
+    assert any("left out" in note for note in launched.assumptions)
+    asked = [*words, "--distributed-executor-backend", "external_launcher"]
+    assert size(arch, H200, asked, nccl=True).per_gpu == plain.per_gpu
 
 
 ADA = Gpu("l40s", 48 << 30, generation="ada")
