@@ -7,9 +7,18 @@ variable's value is a string. Memory is in GB (10^9 bytes), as the declared figu
 from __future__ import annotations
 
 import datetime
+import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    WithJsonSchema,
+)
 
 
 class Document(BaseModel):
@@ -26,11 +35,21 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _one_command(value: str) -> str:
+    try:
+        shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"a shell cannot read this command: {error}") from None
+    return value
+
+
 _WRITTEN = {"type": ["string", "number", "boolean"]}
 Word = Annotated[str, BeforeValidator(_text), WithJsonSchema(_WRITTEN)]
 """A word of a command line or a value; a number or a boolean counts as its text."""
 Bool = Annotated[bool, Field(strict=True)]
 """true or false; ``yes`` and ``on`` are words in YAML 1.2, and a fault here."""
+Command = Annotated[str, AfterValidator(_one_command)]
+"""One command as a shell reads it: its quotes close."""
 Args = tuple[Word, ...]
 Env = dict[str, Word]
 HardwareKey = str
@@ -144,7 +163,7 @@ class Companion(Document):
     """A process beside the engine on the same node."""
 
     label: str
-    command: str
+    command: Command
     """Shell text, as pasted."""
     start: Literal["before", "after"] = "before"
     install: str | None = None
@@ -611,7 +630,7 @@ class StorePools(Document):
 class StoreCommand(Document):
     """A process of a store, with the file that it reads, if any."""
 
-    command: str
+    command: Command
     description: str | None = None
     config: dict[str, Any] = {}
 

@@ -23,11 +23,11 @@ from recipes_core.deployment.model import (
     ReaderValues,
     Step,
 )
-from recipes_core.deployment.names import placeholders_in
+from recipes_core.deployment.names import placeholders_in, words_of
 from recipes_core.deployment.placeholders import fill, find_placeholders
 from recipes_core.deployment.pools import pool_processes
 from recipes_core.deployment.reader import apply_values
-from recipes_core.deployment.routers import dp_router
+from recipes_core.deployment.routers import HYBRID_LB, dp_router, is_hybrid
 from recipes_core.findings import Finding
 
 __all__ = [
@@ -67,9 +67,9 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
     image = image_of(config)
     docker = config.recipe.model.install.get("docker") is not False or config.rules.is_omni
     host = bool(config.pools) or config.nodes > 1
+    chosen = image if docker else (None, "the recipe has no container that holds all it needs")
     for process in running:
         apply_values(process, values)
-        chosen = image if docker else (None, "the recipe has no container that holds all it needs")
         process.container = make_container(config, process, chosen, host=host, values=values)
     steps = [Step(r.install, f"for {r.label}") for r in behind if r.install]
     install = make_install(config, image[0], image[1], steps)
@@ -79,7 +79,7 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
         processes=ordered,
         install=install,
         min_vllm_version=version_floor(config),
-        docker_image=image[0],
+        docker_image=chosen[0],
         files=store_files(config, running),
         findings=[
             *config.findings,
@@ -87,11 +87,12 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
             *_clashes(ordered),
             *_no_image(config, *image),
             *below_floor(config),
-            *not_pinned(config, install, image[0]),
+            *not_pinned(config, install, chosen[0]),
+            *_unreached_nodes(config, running),
             *_idle_gpus(config, engines),
         ],
         values=values,
-        layouts=[engine.pool for engine in engines],
+        layouts=[engine.pool for engine in engines if not config.rules.is_omni],
     )
     deployment.placeholders = find_placeholders(deployment)
     fill(deployment)
@@ -107,6 +108,21 @@ def _idle_gpus(config: Configuration, engines: list[Engine]) -> list[Finding]:
     name = config.strategy_id
     message = f"{config.profile.gpu_count} GPUs were asked, and {name} uses {used} of them here"
     return [Finding("info", "idle-gpus", message, "gpus", config.entry.source)]
+
+
+def _unreached_nodes(config: Configuration, running: list[Process]) -> list[Finding]:
+    """Say where nodes of an engine answer for their own ranks and nobody sends them a request.
+
+    The router of a store knows the first node of each instance; without one, clients do.
+    """
+    if config.kv_instances is None or config.nodes < 2 or not is_hybrid(running[0]):
+        return []
+    who = "the router sends" if config.kv_instances > 1 else "clients of the first node send"
+    message = (
+        f"each node answers for its own data-parallel ranks, and {who} requests to the first node"
+        f" of an instance alone: send them to port {running[0].port} of all {config.nodes} nodes"
+    )
+    return [Finding("warning", "nodes-unreached", message, HYBRID_LB, config.entry.source)]
 
 
 def _engines(config: Configuration) -> tuple[list[Process], list[Engine], list[Finding]]:
@@ -158,7 +174,7 @@ def _companions(config: Configuration) -> list[Process]:
         Process(
             name=f"companion-{number}" if len(found) > 1 else "companion",
             role="companion",
-            argv=companion.command.replace("\\\n", " ").split(),
+            argv=words_of(companion.command),
             text=companion.command.strip(),
             label=companion.label,
             feature=feature,

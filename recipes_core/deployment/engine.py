@@ -236,5 +236,5 @@ def engine_process(
         pool=pool,
         node=node,
         port=int(value) if value.isascii() and value.isdigit() else None,
-        layout=engine.pool,
+        layout=engine.pool if not config.rules.is_omni else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.engine import Engine, engine_process, make_engine
 from recipes_core.deployment.model import File, Process
+from recipes_core.deployment.names import words_of
 from recipes_core.deployment.routers import store_router
 from recipes_core.findings import Finding
 
@@ -21,8 +22,9 @@ def store_processes(config: Configuration) -> list[Process]:
 
 
 def _command(role: str, text: str, label: str) -> Process:
-    words = text.replace("\\\n", " ").split()
-    return Process(name=role, role=role, argv=words, text=text.strip(), start="before", label=label)
+    return Process(
+        name=role, role=role, argv=words_of(text), text=text.strip(), start="before", label=label
+    )
 
 
 def store_files(config: Configuration, engines: list[Process]) -> list[File]:

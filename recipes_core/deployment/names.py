@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -69,6 +70,11 @@ def placeholders_in(words: Iterable[str]) -> dict[str, None]:
         if "$" in word:
             found.update(dict.fromkeys(_in_word(word)))
     return found
+
+
+def words_of(text: str) -> list[str]:
+    """A command that a recipe writes as text, as the words that a shell would make of it."""
+    return shlex.split(text.replace("\\\n", " "))
 
 
 def names_in_text(texts: Iterable[str]) -> dict[str, None]:

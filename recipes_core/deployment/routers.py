@@ -146,6 +146,11 @@ POOL_ROUTERS: dict[str, Callable[[Configuration, Pools], tuple[list[Process], li
 HYBRID_LB = "--data-parallel-hybrid-lb"
 
 
+def is_hybrid(process: Process) -> bool:
+    """Whether each node of an engine answers for its own data-parallel ranks alone."""
+    return any(flag.name == HYBRID_LB and not flag.negated for flag, _ in process.flags)
+
+
 def dp_router(config: Configuration, router: DpRouter, engines: Sequence[Process]) -> Process:
     """``vllm-router`` in front of one engine, across its data-parallel ranks.
 
@@ -194,7 +199,7 @@ def _dp_endpoints(router: DpRouter, engines: Sequence[Process]) -> tuple[list[st
     port = head.port or router.engine_port
     if len(engines) == 1:
         return [f"http://localhost:{port}"], pool.dp
-    if not any(flag.name == HYBRID_LB and not flag.negated for flag, _ in head.flags):
+    if not is_hybrid(head):
         return [f"http://$HEAD_IP:{port}"], pool.dp
     names = ("HEAD_IP", *(f"WORKER_{engine.node}_IP" for engine in engines[1:]))
     return [f"http://${name}:{port}" for name in names], pool.dp_local

@@ -24,7 +24,8 @@ def to_slurm(deployment: Deployment) -> str:
     nodes = machines(deployment)
     config = deployment.configuration
     gpus = max(
-        (p.layout.gpus_per_node for p in deployment.processes if p.layout is not None), default=0
+        (p.layout.gpus_per_node for p in deployment.processes if p.layout is not None),
+        default=config.profile.gpu_count,
     )
     if len(nodes) == 1 and config.pools:
         gpus = config.profile.gpu_count

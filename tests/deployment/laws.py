@@ -125,6 +125,9 @@ def check_endpoints(deployment: Deployment) -> None:
             wanted.append(f"http://{host}:{process.port}")
     if deployment.configuration.kv_instances:
         firsts = [p for p in engines if p.node == 0]
+        unreached = {p.instance for p in engines if p.node and serves(p)}
+        said = any(finding.code == "nodes-unreached" for finding in deployment.findings)
+        assert said is bool(unreached)
         wanted = [f"http://$VLLM_INSTANCE_{p.instance + 1}:{p.port}" for p in firsts]  # type: ignore[operator]
     assert sorted(found) == sorted(wanted)
 

@@ -6,12 +6,14 @@ import json
 import subprocess
 
 import pytest
+from pydantic import ValidationError
 
-from recipes_core.catalog.catalog import Catalog
+from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.configuration import configure
 from recipes_core.deployment import ReaderValues, deploy
 from recipes_core.deployment.names import hint_of, placeholders_in
 from recipes_core.options import options_of
+from recipes_core.render.json import to_json
 from recipes_core.render.shell import docker_argv, guarded_script, quote, script
 
 from .laws import check_all, endpoints_of, router_size, value_of
@@ -256,3 +258,44 @@ class TestPlaceholdersInJson:
         for name in ("HEAD_IP", "PREFILL_NODE_12", "WORKER_3_IP", "SOMETHING_ELSE"):
             assert hint_of(name)
             assert "\n" not in hint_of(name)
+
+
+class TestCompanionCommands:
+    """A companion's text becomes the words that a shell would make of it."""
+
+    def entry(self, command: str) -> RecipeEntry:
+        companion = {"label": "Helper", "command": command}
+        return recipe(features={"helper": {"companion": companion}})
+
+    def test_quotes_hold_a_word_together(self, ours: Catalog) -> None:
+        entry = self.entry('helper serve \\\n  --config \'{"a": 1}\' --name "two words"')
+        helper = deploy(configure(ours, entry)).role("companion")[0]
+        assert helper.argv == ["helper", "serve", "--config", '{"a": 1}', "--name", "two words"]
+        assert script(helper).startswith("helper serve \\\n  --config '{")
+
+    def test_one_that_no_shell_reads_is_no_recipe(self) -> None:
+        with pytest.raises(ValidationError, match="No closing quotation"):
+            self.entry("helper 'serve")
+
+
+class TestStoreOverManyNodes:
+    QUERY = "hardware=h200&strategy={}&nodes=2&kv_offload=kv_store_distributed_mooncake"
+
+    @pytest.mark.parametrize(("instances", "who"), [(1, "clients"), (2, "the router")])
+    def test_nodes_that_nobody_asks_are_said(self, ours: Catalog, instances: int, who: str) -> None:
+        query = f"{self.QUERY.format('multi_node_dep')}&kv_instances={instances}"
+        (finding,) = deploy(configure(ours, recipe(), query)).findings
+        assert (finding.severity, finding.code) == ("warning", "nodes-unreached")
+        assert who in finding.message
+        assert "port 8000 of all 2 nodes" in finding.message
+
+    def test_one_head_that_answers_for_all_is_enough(self, ours: Catalog) -> None:
+        assert not deploy(configure(ours, recipe(), self.QUERY.format("multi_node_tp"))).findings
+
+
+def test_no_image_is_named_where_the_recipe_says_that_none_will_do(ours: Catalog) -> None:
+    deployment = deploy(configure(ours, ERNIE))
+    assert deployment.docker_image is None
+    assert to_json(deployment.configuration, deployment)["deployment"]["docker_image"] is None
+    pinned = deploy(configure(ours, ERNIE, "vllm=0.32.0"))
+    assert not pinned.findings

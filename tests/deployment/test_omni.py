@@ -15,6 +15,8 @@ from recipes_core.deployment import Deployment, ReaderValues, deploy
 from recipes_core.link import page_query
 from recipes_core.options import options_of
 from recipes_core.render.clients import clients_of
+from recipes_core.render.json import to_json
+from recipes_core.render.slurm import to_slurm
 from recipes_core.selection import Selection
 
 from .laws import check_all, value_of
@@ -169,3 +171,12 @@ def test_what_an_omni_recipe_has_not_is_adjusted(ours: Catalog, asked: str) -> N
     assert [a.axis for a in config.adjustments] == [asked.partition("=")[0]]
     check_all(deploy(config))
     assert not configure(ours, "zai-org/GLM-Image", page_query(config)).adjustments
+
+
+def test_no_parallel_sizes_are_claimed_for_a_server_that_has_no_strategy(catalog: Catalog) -> None:
+    """Its own arguments decide; a size of ours beside them was never given to it."""
+    for deployment in each(catalog):
+        document = to_json(deployment.configuration, deployment)
+        assert document["configuration"]["topology"] == []
+        assert [process.layout for process in deployment.processes] == [None]
+        assert f"--gpus-per-node={deployment.configuration.profile.gpu_count}" in to_slurm(deployment)
