@@ -64,7 +64,6 @@ _CHOICES: tuple[tuple[str, Callable[[Configuration], object]], ...] = (
     ("Model", lambda c: c.model_id),
     ("Variant", lambda c: f"{c.variant_id} ({c.variant.precision.upper()})"),
     ("Hardware", lambda c: f"{c.profile.brand} {c.profile.display_name}"),
-    ("GPUs used", lambda c: str(c.gpus_used)),
     ("Nodes", lambda c: str(c.nodes)),
     ("Strategy", lambda c: c.strategy.display_name if c.strategy else ABSENT),
     ("Preset", lambda c: c.preset.label if c.preset else ABSENT),
@@ -88,6 +87,7 @@ def compare(items: Sequence[tuple[Configuration, Deployment]]) -> Comparison:
         Row("choice", label, tuple(str(read(config) or ABSENT) for config, _ in items))
         for label, read in _CHOICES
     ]
+    rows.append(Row("choice", "GPUs in use", tuple(str(_gpus(d)) for _, d in items)))
     rows.append(
         Row("choice", "vLLM at least", tuple(d.min_vllm_version or ABSENT for _, d in items))
     )
@@ -95,12 +95,17 @@ def compare(items: Sequence[tuple[Configuration, Deployment]]) -> Comparison:
     engines = [next(p for p in d.processes if p.is_engine) for _, d in items]
     rows += _flags(engines)
     rows += _variables(engines)
-    return Comparison(tuple(_name(config) for config, _ in items), tuple(rows))
+    return Comparison(tuple(_name(*item) for item in items), tuple(rows))
 
 
-def _name(config: Configuration) -> str:
+def _gpus(deployment: Deployment) -> int:
+    copies = deployment.configuration.kv_instances or 1
+    return copies * sum(pool.gpus for pool in deployment.layouts)
+
+
+def _name(config: Configuration, deployment: Deployment) -> str:
     repo = config.entry.id.rsplit("/", 1)[-1]
-    return f"{repo} on {config.gpus_used}× {config.profile.display_name}"
+    return f"{repo} on {_gpus(deployment)}× {config.profile.display_name}"
 
 
 def _memory(items: Sequence[tuple[Configuration, Deployment]]) -> list[Row]:

@@ -9,6 +9,7 @@ from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.panels.figures import count, gib, table_html
+from recipes_core.explorer.panels.head import gpus_running
 from recipes_core.explorer.panels.memory import DIALS
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import selection_of
@@ -252,7 +253,7 @@ def _cell(config: Configuration, asked: Selection) -> str:
     except RecipesError as error:
         return f'<span class="rx-source">{escape(error)}</span>'
     query = selection_of(found, name_hardware=True).with_(**dict.fromkeys(DIALS)).to_query()
-    gpus = found.gpus_used
+    gpus = gpus_running(deployment)
     size = f"{gpus} GPU{'s' if gpus > 1 else ''}"
     kind, lines = _verdict(found, sizing)
     return (

@@ -49,11 +49,20 @@ def layout_text(pool: Pool) -> str:
     return " ".join(words)
 
 
+def gpus_running(deployment: Deployment) -> int:
+    """GPUs on which an engine of the deployment runs; the others of its nodes stay free."""
+    used = sum(pool.gpus for pool in deployment.layouts)
+    return used or deployment.configuration.gpus_used
+
+
 def summary(config: Configuration, deployment: Deployment) -> str:
     """One line: hardware, nodes, parallel sizes, precision."""
     profile = config.profile
-    gpus = config.gpus_used
-    place = f"{gpus}× {profile.display_name}"
+    copies = config.kv_instances or 1
+    there, used = copies * config.gpus_used, copies * gpus_running(deployment)
+    place = f"{there}× {profile.display_name}"
+    if used < there:
+        place = f"{used} of {there} {profile.display_name}"
     if config.nodes > 1:
         place += f" on {config.nodes} nodes"
     if config.pools:
