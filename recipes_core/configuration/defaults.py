@@ -54,13 +54,18 @@ def pool_override(config: Configuration, role: str, key: str) -> Any:
 
 
 def default_pool_nodes(config: Configuration, role: str) -> int:
-    """Nodes of a pool where none are asked: declared, or as many as hold one copy."""
+    """Nodes of a pool where none are asked: declared, or as many as hold one copy.
+
+    A variant may know its nodes better than by memory; a pool holds a copy as an engine does.
+    """
     declared = pool_override(config, role, "nodes")
     if isinstance(declared, dict):
         declared = pick(declared, config.hardware, config.node)
     if declared is not None:
         return min(int(declared), MAX_NODES)
-    return min(MAX_NODES, max(1, math.ceil(config.memory_needed_gb / config.node.vram_gb)))
+    known = pick(config.variant.nodes, config.hardware, config.node)
+    least = known or max(1, math.ceil(config.memory_needed_gb / config.node.vram_gb))
+    return min(MAX_NODES, least)
 
 
 def default_pool_mode(config: Configuration, role: str) -> str:

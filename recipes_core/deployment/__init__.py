@@ -88,7 +88,7 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
             *_no_image(config, *image),
             *below_floor(config),
             *not_pinned(config, install, chosen[0]),
-            *_unreached_nodes(config, running),
+            *_unreached_nodes(config, running, behind),
             *_idle_gpus(config, engines),
         ],
         values=values,
@@ -110,12 +110,16 @@ def _idle_gpus(config: Configuration, engines: list[Engine]) -> list[Finding]:
     return [Finding("info", "idle-gpus", message, "gpus", config.entry.source)]
 
 
-def _unreached_nodes(config: Configuration, running: list[Process]) -> list[Finding]:
+def _unreached_nodes(
+    config: Configuration, running: list[Process], routers: list[Process]
+) -> list[Finding]:
     """Say where nodes of an engine answer for their own ranks and nobody sends them a request.
 
     The router of a store knows the first node of each instance; without one, clients do.
     """
     if config.kv_instances is None or config.nodes < 2 or not is_hybrid(running[0]):
+        return []
+    if config.kv_instances == 1 and routers:
         return []
     who = "the router sends" if config.kv_instances > 1 else "clients of the first node send"
     message = (
@@ -197,7 +201,9 @@ def _no_image(config: Configuration, image: str | None, reason: str | None) -> l
 def _clashes(processes: list[Process]) -> list[Finding]:
     """Two processes of one node on one port."""
     router = next((p for p in processes if p.role == "router" and p.port is not None), None)
-    serve = next((p for p in processes if p.role in {"serve", "head"}), None)
+    several = any(process.instance for process in processes)
+    roles = {"serve", "head"} if several else {"serve", "head", "instance"}
+    serve = next((p for p in processes if p.role in roles), None)
     if router is None or serve is None or router.port != serve.port:
         return []
     message = f"the router and the engine both listen on port {router.port}"

@@ -148,9 +148,12 @@ def _router_port(config: Configuration, pool: Pool) -> int | None:
 
 
 def dp_router_of(config: Configuration, pool: Pool) -> DpRouter | None:
-    """The router in front of one data-parallel engine, or None where there is none."""
+    """The router in front of one data-parallel engine, or None where there is none.
+
+    A store with one instance keeps it; several instances have the store's router.
+    """
     strategy = config.strategy
-    if strategy is None or config.pools or pool.dp < 2 or config.kv_instances is not None:
+    if strategy is None or config.pools or pool.dp < 2 or (config.kv_instances or 1) > 1:
         return None
     router = config.recipe.dp_router or strategy.dp_router
     if router is None or (router.strategies and strategy.name not in router.strategies):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from recipes_core.configuration import Configuration
-from recipes_core.deployment.engine import Engine, engine_process, make_engine
+from recipes_core.deployment.engine import Engine, dp_router_of, engine_process, make_engine
 from recipes_core.deployment.model import File, Process
 from recipes_core.deployment.names import words_of
-from recipes_core.deployment.routers import store_router
+from recipes_core.deployment.routers import dp_router, store_router
 from recipes_core.findings import Finding
 
 
@@ -42,7 +42,10 @@ def store_files(config: Configuration, engines: list[Process]) -> list[File]:
 
 
 def instance_processes(config: Configuration) -> tuple[list[Process], list[Engine], list[Finding]]:
-    """The instances, each the strategy's own command, and a router where there are several."""
+    """The instances, each the strategy's own command, and a router where there are several.
+
+    One instance keeps the router that the strategy has in front of its ranks, if any.
+    """
     engine = make_engine(config)
     count = config.kv_instances or 1
     processes = []
@@ -57,4 +60,7 @@ def instance_processes(config: Configuration) -> tuple[list[Process], list[Engin
     if count > 1 and config.kv_store is not None:
         port = processes[0].port or config.kv_store.vllm.port
         processes.append(store_router(config, count, port))
+    router = dp_router_of(config, engine.pool)
+    if router is not None:
+        processes.append(dp_router(config, router, tuple(processes)))
     return processes, [engine], engine.findings

@@ -84,7 +84,7 @@ def address_of(deployment: Deployment, process: Process) -> set[str]:
     """The hosts under which a router may know an engine's process."""
     if process.pool is not None:
         return {f"${process.pool.upper()}_NODE_{process.node + 1}"}
-    if process.instance is not None:
+    if process.instance is not None and deployment.configuration.kv_instances != 1:
         return {f"$VLLM_INSTANCE_{process.instance + 1}"}
     if process.node:
         return {f"$WORKER_{process.node}_IP"}
@@ -114,6 +114,11 @@ def endpoints_of(deployment: Deployment) -> list[str] | None:
 def check_endpoints(deployment: Deployment) -> None:
     """A router knows the processes that serve, each once and by its port, and no other."""
     found = endpoints_of(deployment)
+    if deployment.configuration.kv_instances and not deployment.configuration.pools:
+        unreached = any(p.is_engine and p.node and serves(p) for p in deployment.processes)
+        all_known = found is not None and deployment.configuration.kv_instances == 1
+        said = any(finding.code == "nodes-unreached" for finding in deployment.findings)
+        assert said is (unreached and not all_known)
     if found is None:
         assert not deployment.configuration.pools
         return
@@ -123,11 +128,8 @@ def check_endpoints(deployment: Deployment) -> None:
         if serves(process):
             (host,) = address_of(deployment, process)
             wanted.append(f"http://{host}:{process.port}")
-    if deployment.configuration.kv_instances:
+    if (deployment.configuration.kv_instances or 1) > 1:
         firsts = [p for p in engines if p.node == 0]
-        unreached = {p.instance for p in engines if p.node and serves(p)}
-        said = any(finding.code == "nodes-unreached" for finding in deployment.findings)
-        assert said is bool(unreached)
         wanted = [f"http://$VLLM_INSTANCE_{p.instance + 1}:{p.port}" for p in firsts]  # type: ignore[operator]
     assert sorted(found) == sorted(wanted)
 
@@ -148,7 +150,7 @@ def check_ports(deployment: Deployment) -> None:
     if router is not None and not deployment.configuration.pools:
         head = next(p for p in deployment.processes if p.is_engine)
         port = value_of(router, "--port")
-        if port is not None and not deployment.configuration.kv_instances:
+        if port is not None and (deployment.configuration.kv_instances or 1) == 1:
             bound[machine_of(deployment, head), port].append("router")
     clashes = {key: names for key, names in bound.items() if len(names) > 1}
     said = any(finding.code == "port-clash" for finding in deployment.findings)

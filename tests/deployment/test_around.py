@@ -13,6 +13,7 @@ from recipes_core.configuration import configure
 from recipes_core.deployment import ReaderValues, deploy
 from recipes_core.deployment.names import hint_of, placeholders_in
 from recipes_core.options import options_of
+from recipes_core.render.clients import clients_of
 from recipes_core.render.json import to_json
 from recipes_core.render.shell import docker_argv, guarded_script, quote, script
 
@@ -289,6 +290,34 @@ class TestStoreOverManyNodes:
         assert who in finding.message
         assert "port 8000 of all 2 nodes" in finding.message
 
+    @pytest.mark.parametrize(
+        ("query", "endpoints"),
+        [
+            ("strategy=single_node_dep", ["http://localhost:8100"]),
+            (
+                "strategy=multi_node_dep&nodes=2",
+                ["http://$HEAD_IP:8100", "http://$WORKER_1_IP:8100"],
+            ),
+        ],
+    )
+    def test_one_instance_keeps_the_router_over_its_ranks(
+        self, ours: Catalog, query: str, endpoints: list[str]
+    ) -> None:
+        """A store composes with the strategy: its port and its router stay."""
+        store = "kv_offload=kv_store_distributed_mooncake"
+        entry = recipe(dp_router=DP_ROUTER)
+        deployment = deploy(configure(ours, entry, f"hardware=h200&{query}&{store}"))
+        check_all(deployment)
+        assert endpoints_of(deployment) == endpoints
+        assert (router_size(deployment), deployment.type) == ("8", "kv_store_lb")
+        assert "http://localhost:8000" in clients_of(deployment).curl
+        assert not deployment.findings
+        clash = deploy(configure(ours, entry, f"hardware=h200&{query}&{store}&port=8100"))
+        assert [finding.code for finding in clash.findings] == ["port-clash"]
+        several = deploy(configure(ours, entry, f"hardware=h200&{query}&{store}&kv_instances=2"))
+        check_all(several)
+        assert [url[-5:] for url in endpoints_of(several) or ()] == [":8000", ":8000"]
+
     def test_one_head_that_answers_for_all_is_enough(self, ours: Catalog) -> None:
         assert not deploy(configure(ours, recipe(), self.QUERY.format("multi_node_tp"))).findings
 
@@ -299,3 +328,13 @@ def test_no_image_is_named_where_the_recipe_says_that_none_will_do(ours: Catalog
     assert to_json(deployment.configuration, deployment)["deployment"]["docker_image"] is None
     pinned = deploy(configure(ours, ERNIE, "vllm=0.32.0"))
     assert not pinned.findings
+
+
+def test_a_pool_takes_the_nodes_that_a_variant_is_known_to_need(ours: Catalog) -> None:
+    """BF16 takes two GB200 trays for each copy, in a pool as anywhere."""
+    config = configure(ours, ERNIE, "strategy=pd_cluster&variant=bf16")
+    assert {role: tuple(pool) for role, pool in config.pools.items()} == {
+        "prefill": (2, "dep"), "decode": (2, "dep"),
+    }  # fmt: skip
+    base = configure(ours, ERNIE, "strategy=pd_cluster&preset=baseline")
+    assert [pool.nodes for pool in base.pools.values()] == [1, 1]

@@ -179,4 +179,6 @@ def test_no_parallel_sizes_are_claimed_for_a_server_that_has_no_strategy(catalog
         document = to_json(deployment.configuration, deployment)
         assert document["configuration"]["topology"] == []
         assert [process.layout for process in deployment.processes] == [None]
-        assert f"--gpus-per-node={deployment.configuration.profile.gpu_count}" in to_slurm(deployment)
+        assert f"--gpus-per-node={deployment.configuration.profile.gpu_count}" in to_slurm(
+            deployment
+        )
