@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from recipes_core.catalog.documents import Evidence
-from recipes_core.configuration import Configuration
+from recipes_core.configuration import Configuration, configure
+from recipes_core.deployment import Deployment, deploy
+from recipes_core.flags import parse_args
+from recipes_core.selection import Selection
+
+NAMES = frozenset({"--host", "--port", "--served-model-name"})
+"""Flags that change where and under which name a server answers, and nothing that it does."""
 
 
 class Standing(NamedTuple):
@@ -77,3 +83,27 @@ def standing_of(config: Configuration) -> Standing:
         f"The model ran on {name}{day}{release}, source: {source}. That run's command may differ"
         " from this one.",
     )
+
+
+def preset_covers(config: Configuration, deployment: Deployment) -> bool:
+    """Whether the engines run as the preset alone would have them, names and ports aside."""
+    if config.preset_id is None:
+        return False
+    alone = configure(
+        config.catalog,
+        config.entry,
+        Selection(preset=config.preset_id, variant=config.variant_id),
+    )
+    return _engines(deployment) == _engines(deploy(alone))
+
+
+def _engines(deployment: Deployment) -> list[tuple[list[tuple[str, ...]], dict[str, str]]]:
+    secrets = {"HF_TOKEN", "VLLM_API_KEY"}
+    return [
+        (
+            [flag.tokens for flag in parse_args(p.argv[3:]) if flag.name not in NAMES],
+            {name: value for name, value in p.env.items() if name not in secrets},
+        )
+        for p in deployment.processes
+        if p.is_engine
+    ]

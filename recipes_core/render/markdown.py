@@ -16,7 +16,7 @@ from recipes_core.deployment.install import OPTIONAL
 from recipes_core.deployment.model import Deployment
 from recipes_core.findings import Finding, by_severity
 from recipes_core.link import json_query, page_query, preset_query
-from recipes_core.render.evidence import standing_of
+from recipes_core.render.evidence import preset_covers, standing_of
 from recipes_core.render.serve import process_title, serve_blocks
 from recipes_core.render.text import code, codes, fence, inline, shifted
 
@@ -57,7 +57,7 @@ def to_markdown(
     blocks += _others(config)
     blocks += _install(config, deployment)
     blocks += ["## Serve", *serve_blocks(deployment)]
-    blocks += _preset(config, base)
+    blocks += _preset(config, deployment, base)
     blocks += _notes("Notes for this configuration", config.recipe.notes, config)
     blocks += _notes("Known issues", config.recipe.known_issues, config)
     blocks += _guide(config)
@@ -236,7 +236,7 @@ def _extra_title(note: str | None) -> str:
 # --- preset, notes, guide -----------------------------------------------------------------------
 
 
-def _preset(config: Configuration, base: str) -> list[str]:
+def _preset(config: Configuration, deployment: Deployment, base: str) -> list[str]:
     preset, key = config.preset, config.preset_id
     if preset is None or key is None:
         return []
@@ -258,8 +258,15 @@ def _preset(config: Configuration, base: str) -> list[str]:
         choices.append(f"`kv_offload` {code(preset.kv_offload)}")
     if choices:
         implied = ", ".join(choices)
-        lines.append(f"- Builder choices it implies (already in the command above): {implied}")
-    lines.append(f"- Evidence: {_evidence(preset.evidence)}")
+        there = set(preset.features) <= set(config.features) and (
+            preset.kv_offload in {None, config.kv_offload}
+        )
+        where = "already in the command above" if there else "the command above was asked otherwise"
+        lines.append(f"- Builder choices it implies ({where}): {implied}")
+    evidence = _evidence(preset.evidence)
+    if preset.evidence is not None and not preset_covers(config, deployment):
+        evidence += ". It does not cover the command above, which differs from the preset's own"
+    lines.append(f"- Evidence: {evidence}")
     for point in preset.points:
         load = f", {point.concurrency} requests at once" if point.concurrency else ""
         note = f": {inline(point.note)}" if point.note else ""

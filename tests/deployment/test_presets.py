@@ -9,13 +9,16 @@ import pytest
 
 from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
-from recipes_core.catalog.documents import Preset, Recipe
+from recipes_core.catalog.documents import Evidence, Preset, Recipe
 from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import BASELINE, Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.deployment.points import point_deployments
+from recipes_core.explorer.panels.head import status
 from recipes_core.link import page_query, preset_query
+from recipes_core.render.evidence import preset_covers
 from recipes_core.render.json import points_json, to_json
+from recipes_core.render.markdown import to_markdown
 from recipes_core.render.shell import command
 from recipes_core.selection import Selection
 
@@ -307,3 +310,36 @@ def test_each_operating_point_is_rendered_on_its_own() -> None:
 def test_without_a_preset_there_are_no_points() -> None:
     catalog, entry = synthetic()
     assert point_deployments(configure(catalog, entry, Selection(preset=BASELINE))) == []
+
+
+MEASURED: dict[str, Any] = {"source": "https://example.org/run", "date": "2026-11-01"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "covered"),
+    [
+        ({}, True), ({"port": 9000, "served_name": "mine"}, True), ({"gpus": 4}, True),
+        ({"features": ("spec_decoding",)}, True), ({"features": ()}, False),
+        ({"fmode": (("spec_decoding", "one"),)}, False), ({"kv_offload": "simple"}, False),
+        ({"advanced": ("gpu_mem_095",)}, False), ({"max_model_len": "4096"}, False),
+        ({"frontend": "rust"}, False),
+    ],
+)  # fmt: skip
+def test_evidence_is_claimed_for_the_presets_own_command_alone(
+    beside: dict[str, Any], covered: bool
+) -> None:
+    catalog, entry = synthetic()
+    quick = entry.recipe.presets["quick"].model_copy(
+        update={"evidence": Evidence.model_validate(MEASURED)}
+    )
+    presets = dict(entry.recipe.presets) | {"quick": quick}
+    entry = replace(entry, recipe=entry.recipe.model_copy(update={"presets": presets}))
+    config = configure(catalog, entry, Selection(preset="quick", **beside))
+    deployment = deploy(config)
+    assert preset_covers(config, deployment) is covered
+    page = to_markdown(config, deployment)
+    (line,) = (line for line in page.split("\n") if line.startswith("- Evidence: "))
+    assert ("does not cover the command above" in line) is not covered
+    assert ("Preset measured" in status(config, deployment)[1]) is covered
+    implied = next(line for line in page.split("\n") if line.startswith("- Builder choices"))
+    assert ("already in the command above" in implied) is ("spec_decoding" in config.features)

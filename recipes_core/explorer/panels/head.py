@@ -6,7 +6,7 @@ from recipes_core.configuration import Adjustment, Configuration
 from recipes_core.deployment import Deployment
 from recipes_core.explorer.widgets import escape
 from recipes_core.findings import Finding, by_severity
-from recipes_core.render.evidence import standing_of
+from recipes_core.render.evidence import preset_covers, standing_of
 from recipes_core.topology import Pool
 
 AXIS_NAMES = {
@@ -105,9 +105,7 @@ def status(config: Configuration, deployment: Deployment) -> tuple[str, str]:
         return "rx-short", "Does not fit as declared"
     name = f"{config.profile.brand} {config.profile.display_name}"
     if config.preset is not None:
-        if config.preset.evidence is not None and not any(
-            item.axis == "preset" for item in config.adjustments
-        ):
+        if config.preset.evidence is not None and preset_covers(config, deployment):
             return "rx-verified", f"Preset measured on {name}"
         return "", "Preset, computed"
     standing = standing_of(config)
