@@ -303,6 +303,7 @@ def _from_recipe(
         config.recipe.model.parameter_count,
         config.variant,
         config.recipe.model.context_length,
+        moe=config.recipe.model.architecture == "moe",
     )
     if known is None or config.task is not None:
         raise RecipesError(

@@ -63,6 +63,8 @@ def checkpoint_of(
     parameters: str | None,
     variant: Variant,
     context: int | None,
+    *,
+    moe: bool = False,
 ) -> Architecture | Declared | None:
     """What is known of a checkpoint: its facts, else the recipe's own parameter count.
 
@@ -72,6 +74,7 @@ def checkpoint_of(
         parameters: As the recipe declares them.
         variant: The recipe's variant, for its precision.
         context: Declared context length.
+        moe: The recipe declares a mixture of experts, which data parallel ranks share.
     """
     found = load_checkpoint(roots, model_id)
     if found is not None:
@@ -81,7 +84,7 @@ def checkpoint_of(
     if count is None or per is None:
         return None
     source = f"the recipe: {parameters} parameters in {variant.precision}"
-    return Declared(int(count * per), source, positions=context)
+    return Declared(int(count * per), source, positions=context, moe=moe)
 
 
 def version_of(deployment: Deployment) -> str:
@@ -125,6 +128,7 @@ def size_processes(config: Configuration, deployment: Deployment) -> list[tuple[
         model.parameter_count,
         config.variant,
         model.context_length,
+        moe=model.architecture == "moe",
     )
     if known is None:
         return []

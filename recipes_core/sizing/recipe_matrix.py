@@ -70,6 +70,7 @@ def _cell(entry: Entry, base: Configuration, asked: Selection) -> Cell:
         model.parameter_count,
         config.variant,
         model.context_length,
+        moe=model.architecture == "moe",
     )
     full = Entry(
         entry.variant,
