@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from recipes_core.explorer.launch import CATALOG_VARIABLE
 
 if TYPE_CHECKING:
+    from ipywidgets import HTML
+
     from recipes_core.catalog.catalog import Catalog
     from recipes_core.explorer.view import Explorer
 
 
-def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer:
+def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer | HTML:
     """The dashboard, to stand as the last line of a cell.
 
     Args:
@@ -21,10 +23,15 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer:
             names (separated as in ``PATH``; ``builtin`` stands for ours), or our own.
         query: What to open, such as ``model=org/repo&hardware=h200``; None = the query of the
             page's address, which voila passes on.
+
+    Returns:
+        The explorer; a notice where no catalog can be read, since under voila an exception
+        would leave a blank page.
     """
     from recipes_core.catalog.loader import load_catalog
+    from recipes_core.errors import RecipesError
     from recipes_core.explorer.state import recipes_in
-    from recipes_core.explorer.view import Explorer
+    from recipes_core.explorer.view import Explorer, notice
 
     given = catalogs or tuple(filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)))
     asked = os.environ.get("QUERY_STRING", "") if query is None else query
@@ -32,12 +39,15 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer:
     def whole() -> Catalog:
         return load_catalog(*given, on_error="collect")
 
-    names = recipes_in(asked)
-    if names:
-        first = load_catalog(*given, on_error="collect", only=names)
-        if {name.casefold() for name in names} <= {name.casefold() for name in first.recipes}:
-            return Explorer(first, asked, whole)
-    return Explorer(whole(), asked)
+    try:
+        names = recipes_in(asked)
+        if names:
+            first = load_catalog(*given, on_error="collect", only=names)
+            if {name.casefold() for name in names} <= {name.casefold() for name in first.recipes}:
+                return Explorer(first, asked, whole)
+        return Explorer(whole(), asked)
+    except RecipesError as error:
+        return notice(str(error))
 
 
 __all__ = ["CATALOG_VARIABLE", "explorer"]

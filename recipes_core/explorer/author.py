@@ -10,6 +10,7 @@ from typing import Any
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.checks import check_catalog
 from recipes_core.catalog.loader import BUILTIN, load_catalog
+from recipes_core.catalog.pages import is_address
 from recipes_core.catalog.starter import starter_recipe
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
@@ -54,11 +55,11 @@ def check_text(
     Returns:
         The findings of this file, the worst first; None where it cannot be resolved.
     """
+    if not is_address(recipe_id):
+        return [Finding("error", "id", f"{recipe_id!r} is not of the form org/repo")], None
     org, _, repo = recipe_id.partition("/")
     with tempfile.TemporaryDirectory(prefix="recipe-") as folder:
         path = Path(folder, "models", org, f"{repo}.yaml")
-        if path.resolve().parent.parent != Path(folder, "models").resolve():
-            return [Finding("error", "id", f"{recipe_id!r} is not of the form org/repo")], None
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
         catalog = load_catalog(*on, folder, on_error="collect", strict=True, only=[recipe_id])

@@ -101,7 +101,8 @@ class ExplorerState(HasTraits):
         elif not self._try(model, selection):
             problem = self.problem
             self.open_first()
-            self.problem = problem
+            if self.configuration is not None:
+                self.problem = problem
         for item in _compared(outer.get("compare", "")):
             self._add_compared(item)
         self.tab = outer.get("tab", "") if outer.get("tab", "").isidentifier() else ""

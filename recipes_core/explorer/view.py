@@ -18,7 +18,7 @@ from recipes_core.explorer.guard import guarded
 from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
 from recipes_core.explorer.panels.head import notices_html, status_html, summary, title_html
 from recipes_core.explorer.state import ExplorerState
-from recipes_core.explorer.widgets import Kit, visible
+from recipes_core.explorer.widgets import Kit, escape, visible
 from recipes_core.render.shell import guarded_script
 
 if TYPE_CHECKING:
@@ -209,6 +209,11 @@ class Explorer:
         display(self.root)  # type: ignore[no-untyped-call]
 
 
+def notice(text: str) -> w.HTML:
+    """What stands in place of a screen that cannot be built."""
+    return w.HTML(f'<div role="alert"><b>No catalog to show.</b> {escape(text)}</div>')
+
+
 def _in_loop() -> bool:
     try:
         asyncio.get_running_loop()
@@ -217,4 +222,4 @@ def _in_loop() -> bool:
     return True
 
 
-__all__ = ["Explorer"]
+__all__ = ["Explorer", "notice"]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
+from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
+from recipes_core.catalog.own_hardware import admit
 from recipes_core.catalog.search import search
 from recipes_core.explorer.guard import guarded
-from recipes_core.explorer.widgets import Kit, escape
+from recipes_core.explorer.machine import this_machine
+from recipes_core.explorer.widgets import Kit, escape, visible
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
 
 ANY = ""
+MACHINE = "\0machine"
 FITS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -22,9 +27,13 @@ def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool
     """Whether a variant that runs on a hardware needs no more memory than some of its GPUs have.
 
     Declared figures: the least memory that the recipe asks for, against GB of the GPUs as sold.
-    """
-    from recipes_core.axes import rules_of
 
+    Args:
+        catalog: One that knows the hardware.
+        entry: The recipe.
+        hardware: Id of the hardware.
+        gpus: How many of its GPUs there are.
+    """
     rules = rules_of(catalog, entry)
     profile = catalog.hardware[hardware]
     have = gpus * profile.gpu_vram_gb
@@ -33,6 +42,11 @@ def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool
         if runs and rules.memory_needed(variant, hardware, profile) <= have:
             return True
     return False
+
+
+def has_gpu_tool() -> bool:
+    """Whether the machine that runs this page can say which GPUs it has."""
+    return any(shutil.which(tool) for tool in ("nvidia-smi", "rocm-smi"))
 
 
 class FindPanel:
@@ -57,6 +71,7 @@ class FindPanel:
         )
         self.list._dom_classes = ("rx-field", "rx-models")
         self.count = kit.html("", "rx-count")
+        self.unread = kit.html(_unread_html(self.catalog))
         self.clear = kit.button("Clear all", self.clear_all, "rx-quiet", "rx-hidden")
         self.box = kit.box(
             [
@@ -69,6 +84,7 @@ class FindPanel:
                 self.count,
                 self.clear,
                 self.list,
+                self.unread,
             ],
             "rx-find",
         )
@@ -96,7 +112,7 @@ class FindPanel:
             "provider": [(name, name) for name in providers],
             "precision": [(name.upper(), name) for name in precisions],
             "verified": [(label, h) for label, h in boards if h in verified],
-            "fits": boards,
+            "fits": [*([("This machine", MACHINE)] if has_gpu_tool() else []), *boards],
         }
         for name, options in offers.items():
             self.filters[name].show([("Any", ANY), *options], ANY)
@@ -120,8 +136,20 @@ class FindPanel:
             hardware_verified=chosen["verified"] or None,
         )
         if chosen["fits"]:
-            found = [e for e in found if fits(self.catalog, e, chosen["fits"], chosen["count"])]
+            found = self._fitting(found, chosen["fits"], chosen["count"])
         return found
+
+    def _fitting(self, entries: list[RecipeEntry], hardware: str, gpus: int) -> list[RecipeEntry]:
+        catalog = self.catalog
+        if hardware == MACHINE:
+            found = this_machine(catalog)
+            if found.hardware is None:
+                self.state.problem = found.text
+                return entries
+            admitted = admit(catalog, found.hardware)
+            catalog, hardware = admitted.catalog, admitted.hardware
+            gpus = catalog.hardware[hardware].gpu_count
+        return [entry for entry in entries if fits(catalog, entry, hardware, gpus)]
 
     def refresh(self) -> None:
         """Show what matches."""
@@ -141,8 +169,6 @@ class FindPanel:
         self.follow()
 
     def _toggle_clear(self, on: bool) -> None:
-        from recipes_core.explorer.widgets import visible
-
         visible(self.clear, on)
 
     def follow(self) -> None:
@@ -166,3 +192,16 @@ class FindPanel:
 def _label(entry: RecipeEntry) -> str:
     org, _, repo = entry.id.partition("/")
     return f"{repo}  ·  {org}"
+
+
+def _unread_html(catalog: Catalog) -> str:
+    """That files of the catalog are missing from the list, where some are."""
+    broken = {problem.source for problem in catalog.problems if problem.severity == "error"}
+    if not broken:
+        return ""
+    text = f"{len(broken)} file{'s' if len(broken) > 1 else ''} of this catalog could not be read"
+    return (
+        f'<details class="rx-source"><summary>{text}</summary>'
+        f"{'<br>'.join(escape(source) for source in sorted(broken)[:20])}<br>"
+        "<code>recipes check</code> says why.</details>"
+    )
