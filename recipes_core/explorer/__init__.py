@@ -30,7 +30,7 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer | HTML
     """
     from recipes_core.catalog.loader import load_catalog
     from recipes_core.errors import RecipesError
-    from recipes_core.explorer.state import recipes_in
+    from recipes_core.explorer.links import recipes_in
     from recipes_core.explorer.view import Explorer, notice
 
     given = catalogs or tuple(filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)))

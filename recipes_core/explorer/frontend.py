@@ -68,6 +68,7 @@ class CommandCard(anywidget.AnyWidget):
         steps: Tabs in start order: ``id``, ``title``, ``order``, ``main``, ``note``, ``file`` and
             ``blocks`` of ``text``, ``label``, ``form``, ``why`` and ``changed`` (line numbers).
         several: Whether there is more than one file to download.
+        form: The form to begin with, ``shell`` or ``docker``.
         revision: Rises when the others have been set; the browser draws once for all.
     """
 
@@ -75,6 +76,7 @@ class CommandCard(anywidget.AnyWidget):
 
     steps: traitlets.List[Any] = traitlets.List().tag(sync=True)
     several = traitlets.Bool(False).tag(sync=True)
+    form = traitlets.Unicode("shell").tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
 
 

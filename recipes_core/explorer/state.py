@@ -6,18 +6,20 @@ earlier one gives way and the change is told. What is possible is decided by ``c
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from traitlets import HasTraits, Int, Unicode
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.configuration import BASELINE, Adjustment, Configuration, configure
+from recipes_core.configuration import Adjustment, Configuration, configure
 from recipes_core.deployment import Deployment, Process, ReaderValues, deploy
 from recipes_core.errors import RecipesError
+from recipes_core.explorer.links import MAX_COMPARED, Compared, compared_in, outer_keys, read_link
+from recipes_core.explorer.newest import honoured, moved_by, refused, ways
+from recipes_core.explorer.values import values_from_text, values_text
 from recipes_core.findings import Finding
 from recipes_core.link import selection_of
 from recipes_core.options import options_of
@@ -26,16 +28,7 @@ from recipes_core.selection import MAX_QUERY, Selection
 if TYPE_CHECKING:
     from recipes_core.sizing import Sizing
 
-MAX_COMPARED = 4
 MAX_HISTORY = 100
-VALUE_FIELDS = ("model_path", "hf_token_var", "api_key_var", "cache_folder")
-
-
-class Compared(NamedTuple):
-    """A configuration that is kept beside the current one."""
-
-    recipe_id: str
-    query: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +84,7 @@ class ExplorerState(HasTraits):
 
         What cannot be read is told; without a model the newest recipe opens.
         """
-        outer, rest, unread = _outer(query)
+        outer, rest, unread = outer_keys(query)
         model = outer.get("model", "").strip()
         selection = Selection.from_query(rest)
         if unread:
@@ -103,7 +96,7 @@ class ExplorerState(HasTraits):
             self.open_first()
             if self.configuration is not None:
                 self.problem = problem
-        for item in _compared(outer.get("compare", "")):
+        for item in compared_in(outer.get("compare", "")):
             self._add_compared(item)
         self.tab = outer.get("tab", "") if outer.get("tab", "").isidentifier() else ""
 
@@ -176,14 +169,14 @@ class ExplorerState(HasTraits):
         self._remember()
         asked = self.selection.with_(**changes)
         first: Configuration | None = None
-        for selection in _ways(config, asked, changes):
+        for selection in ways(config, asked, changes):
             found = configure(self.catalog, config.entry, selection)
             first = first or found
-            if not _refused(found, changes):
+            if not refused(found, changes):
                 first = found
                 break
         if first is not None:
-            self._show(first, moved=_moved(config, first, changes))
+            self._show(first, moved=moved_by(config, first, changes))
 
     def ask_feature(self, name: str, on: bool, mode: str | None = None) -> None:
         """Turn a feature on (in a mode) or off."""
@@ -249,7 +242,7 @@ class ExplorerState(HasTraits):
         deployment = deploy(config, self.values)
         self.configuration = config
         self.deployment = deployment
-        self.selection = _honoured(config)
+        self.selection = honoured(config)
         self.notices = [*moved, *config.adjustments]
         self.problem = ""
         self._changed()
@@ -372,8 +365,7 @@ class ExplorerState(HasTraits):
 
     def values_text(self) -> str:
         """The reader's values as a file to keep; no secret is in it, only names of variables."""
-        kept = {key: value for key, value in asdict(self.values).items() if value}
-        return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+        return values_text(self.values)
 
     def read_values(self, text: str) -> None:
         """Take the reader's values from a file of ``values_text``.
@@ -382,199 +374,3 @@ class ExplorerState(HasTraits):
             RecipesError: The text is no such file.
         """
         self.set_values(values_from_text(text))
-
-
-# --- helpers that need no state ----------------------------------------------------------------
-
-
-def values_from_text(text: str) -> ReaderValues:
-    """The reader's values in a file.
-
-    Raises:
-        RecipesError: It is not JSON, or holds something that is no such value.
-    """
-    if len(text) > 65_536:
-        raise RecipesError("a file of values has at most 65,536 characters")
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise RecipesError(f"not a file of values: {error}") from None
-    if not isinstance(data, dict):
-        raise RecipesError("not a file of values: it should be an object")
-    unknown = set(data) - {*VALUE_FIELDS, "placeholders"}
-    if unknown:
-        allowed = ", ".join(("placeholders", *VALUE_FIELDS))
-        raise RecipesError(f"unknown value {sorted(unknown)[0]!r}; allowed: {allowed}")
-    return make_values(data.get("placeholders") or {}, {k: data.get(k) for k in VALUE_FIELDS})
-
-
-def make_values(placeholders: Mapping[str, object], fields: Mapping[str, object]) -> ReaderValues:
-    """The reader's values from what was typed; empty fields are left out.
-
-    Raises:
-        RecipesError: A variable's name is none, or a value holds a line break.
-    """
-    if not isinstance(placeholders, Mapping):
-        raise RecipesError("placeholders should be an object of names and values")
-    cleaned: dict[str, str] = {}
-    for name, value in {**placeholders, **fields}.items():
-        text = "" if value is None else str(value).strip()
-        if len(text) > 1024 or any(ord(char) < 32 or ord(char) == 127 for char in text):
-            raise RecipesError(f"{name}: one line of at most 1024 characters, please")
-        if text:
-            cleaned[name] = text
-    given = {name: cleaned[name] for name in placeholders if name in cleaned}
-    rest = {name: cleaned.get(name) for name in VALUE_FIELDS}
-    try:
-        return ReaderValues(placeholders=given, **rest)
-    except ValueError as error:
-        raise RecipesError(str(error)) from None
-
-
-def read_link(text: str) -> tuple[str, str]:
-    """The recipe id and the query of a link.
-
-    Args:
-        text: A voila or Binder link of ours (``?model=…``), an address whose path ends in
-            ``/org/repo`` (the peer's, or our server's), or an id.
-
-    Raises:
-        RecipesError: There is no recipe in it.
-    """
-    try:
-        parts = urlsplit(text)
-    except ValueError as error:
-        raise RecipesError(f"not a link: {error}") from None
-    outer, rest, _ = _outer(parts.query)
-    inner = outer.get("urlpath") or dict(rest).get("urlpath", "")
-    if inner:
-        return read_link(inner)
-    if outer.get("model"):
-        return outer["model"], urlencode(rest)
-    path = parts.path.strip("/")
-    for ending in (".md", ".json"):
-        path = path.removesuffix(ending)
-    words = path.split("/")
-    if "presets" in words[2:]:
-        place = words.index("presets")
-        rest = [*rest, ("preset", words[place + 1] if place + 1 < len(words) else "")]
-        words = words[:place]
-    if len(words) < 2 or not all(words[-2:]):
-        raise RecipesError(f"no recipe in {text[:80]!r}: expected …/org/repo or ?model=org/repo")
-    return "/".join(words[-2:]), urlencode(rest)
-
-
-def _outer(query: str) -> tuple[dict[str, str], list[tuple[str, str]], list[Any]]:
-    """The page's own keys, the configuration's pairs, and what was not read."""
-    from recipes_core.selection import Unread
-
-    text, unread = query.lstrip("?"), []
-    if len(text) > MAX_QUERY:
-        unread.append(Unread("", "", f"only the first {MAX_QUERY} characters were read"))
-        text = text[:MAX_QUERY]
-    try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=200)
-    except ValueError:
-        return {}, [], [*unread, Unread("", "", "more than 200 keys; none was read")]
-    outer = {key: value for key, value in pairs if key in {"model", "compare", "tab"}}
-    return outer, [(key, value) for key, value in pairs if key not in outer], unread
-
-
-def recipes_in(query: str) -> list[str]:
-    """The recipe ids that a link's query names: the model, and what is compared with it."""
-    outer, _, _ = _outer(query)
-    names = [
-        outer.get("model", "").strip(),
-        *(i.recipe_id for i in _compared(outer.get("compare", ""))),
-    ]
-    return [name for name in names if name]
-
-
-def _compared(text: str) -> Iterator[Compared]:
-    for part in text.split(";")[:MAX_COMPARED]:
-        recipe_id, _, query = part.partition("?")
-        if recipe_id:
-            yield Compared(recipe_id, query)
-
-
-def _ways(
-    config: Configuration, asked: Selection, changes: Mapping[str, Any]
-) -> Iterator[Selection]:
-    """Selections that hold the newest choice, the one that gives up least first."""
-    yield asked
-    if "preset" in changes and changes["preset"] not in {None, BASELINE}:
-        kept = Selection(
-            **{key: getattr(asked, key) for key in ("preset", "install", "vllm", *_READER_FIELDS)}
-        )
-        yield kept
-        return
-    starts = [asked]
-    if config.preset_id is not None and "preset" not in changes:
-        starts += [replace(asked, preset=None), replace(asked, preset=BASELINE)]
-        yield from starts[1:]
-    if changes.get("strategy") is not None:
-        least = next(
-            (o.facts.get("min_nodes", 1) for o in options_of(config)["strategy"]
-             if o.id == changes["strategy"]), 1
-        )  # fmt: skip
-        for start in starts:
-            for nodes in (1, max(2, least)):
-                yield replace(start, nodes=nodes, gpus=None)
-    if changes.get("nodes") is not None or changes.get("gpus") is not None:
-        for start in starts:
-            yield replace(start, strategy=None)
-            yield replace(start, strategy=None, gpus=changes.get("gpus"),
-                          nodes=changes.get("nodes"))  # fmt: skip
-
-
-_READER_FIELDS = ("served_name", "host", "port")
-
-
-def _refused(config: Configuration, changes: Mapping[str, Any]) -> bool:
-    return any(
-        adjustment.axis in changes and changes[adjustment.axis] is not None
-        for adjustment in config.adjustments
-    )
-
-
-_SHOWN: dict[str, Callable[[Configuration], Any]] = {
-    "preset": lambda c: c.preset_id,
-    "variant": lambda c: c.variant_id,
-    "hardware": lambda c: c.hardware,
-    "nodes": lambda c: c.nodes,
-    "strategy": lambda c: c.strategy_id,
-    "kv_offload": lambda c: c.kv_offload,
-}
-
-
-def _moved(
-    before: Configuration, after: Configuration, changes: Mapping[str, Any]
-) -> Iterator[Adjustment]:
-    """Other axes that an earlier choice had set and that gave way to the newest."""
-    told = {adjustment.axis for adjustment in after.adjustments}
-    for axis, read in _SHOWN.items():
-        was, now = read(before), read(after)
-        asked_before = getattr(before.selection, axis) is not None
-        if axis in changes or axis in told or was == now or not asked_before:
-            continue
-        yield Adjustment(axis, was, now, f"gave way to the choice of {', '.join(changes)}")
-
-
-def _honoured(config: Configuration) -> Selection:
-    """What was asked and could be had; what was refused is not asked again."""
-    refused = {adjustment.axis for adjustment in config.adjustments}
-    changes: dict[str, Any] = {"unread": ()}
-    for axis in refused & set(config.selection.asked()):
-        if axis == "features":
-            changes["features"] = config.features
-        elif axis == "fmode":
-            changes["fmode"] = tuple(
-                pair
-                for pair in config.selection.fmode
-                if config.feature_modes.get(pair[0]) == pair[1]
-            )
-        elif axis == "advanced":
-            changes["advanced"] = config.advanced
-        elif axis != "preset" or config.preset_id != config.selection.preset:
-            changes[axis] = None
-    return config.selection.with_(**changes)

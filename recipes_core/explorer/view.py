@@ -145,6 +145,7 @@ class Explorer:
         with self.command.hold_sync():
             self.command.steps = steps
             self.command.several = len(deployment.processes) > 1 or bool(deployment.files)
+            self.command.form = "docker" if config.install == "docker" else "shell"
             self.command.revision = state.revision
         self.status.value = status_html(config, deployment)
         self.title.value = title_html(config, deployment)

@@ -6,13 +6,9 @@ import pytest
 
 from recipes_core import load_catalog, options_of
 from recipes_core.errors import RecipesError
-from recipes_core.explorer.state import (
-    Compared,
-    ExplorerState,
-    make_values,
-    read_link,
-    values_from_text,
-)
+from recipes_core.explorer.links import Compared, read_link
+from recipes_core.explorer.state import ExplorerState
+from recipes_core.explorer.values import make_values, values_from_text
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
 

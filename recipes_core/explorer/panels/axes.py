@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from recipes_core.axes import MAX_NODES, Option, strategy_nodes
 from recipes_core.configuration import BASELINE, MAX_INSTANCES, Configuration
+from recipes_core.configuration.rest import INSTALLS
+from recipes_core.deployment.install import DRIVERS
 from recipes_core.explorer.widgets import Dropdown, Kit, visible
 from recipes_core.options import options_of
 from recipes_core.render.evidence import is_verified, standing_of
@@ -20,7 +22,7 @@ Reader = Callable[[Configuration], tuple[Pairs, Any, str]]
 UNSET = "\0unset"
 OFF, ON = "\0off", "\0on"
 MAX_REASON = 90
-INSTALLS = ("pip", "docker")
+INSTALL_LABELS = {"pip": "pip", "docker": "Docker", "cu130": "CUDA 13.0", "cu129": "CUDA 12.9"}
 
 
 def gb(amount: float) -> str:
@@ -388,8 +390,11 @@ def _frontend(config: Configuration) -> tuple[Pairs, Any, str]:
 
 
 def _install(config: Configuration) -> tuple[Pairs, Any, str]:
-    options: Pairs = [("as the recipe says", UNSET), ("pip", "pip"), ("Docker", "docker")]
-    asked = config.install
-    if asked and asked not in INSTALLS:
-        options.append((asked, asked))
-    return options, asked or UNSET, ""
+    options: Pairs = [("as the recipe says", UNSET)]
+    for name in INSTALLS:
+        label = INSTALL_LABELS.get(name, name)
+        if name in DRIVERS and config.profile.brand != "NVIDIA":
+            label = _barred(label, f"{config.profile.brand} has no CUDA")
+        options.append((label, name))
+    hint = DRIVERS.get(config.install or "", "")
+    return options, config.install or UNSET, hint

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recipes_core.explorer.links import MAX_COMPARED
 from recipes_core.explorer.panels.figures import copyable_html
-from recipes_core.explorer.state import MAX_COMPARED
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.render.comparison import ABSENT, Comparison, compare
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from recipes_core.deployment import ReaderValues
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.machine import this_machine
-from recipes_core.explorer.state import VALUE_FIELDS, make_values
+from recipes_core.explorer.values import VALUE_FIELDS, make_values
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.selection import Selection
 

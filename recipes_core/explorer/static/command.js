@@ -42,7 +42,7 @@ function block(item) {
 }
 
 function render({ model, el }) {
-  let form = "shell";
+  let form = model.get("form");
   let active = null;
   el.classList.add("rx-command");
   const bar = make("div", "rx-command-bar");
@@ -191,6 +191,9 @@ function render({ model, el }) {
   });
   // One draw for all traits of one message.
   const later = () => draw();
+  model.on("change:form", () => {
+    form = model.get("form");
+  });
   model.on("change:revision", later);
   draw();
 }

@@ -1,0 +1,84 @@
+"""Links of all places: what they open, and what they say of the page around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from recipes_core.errors import RecipesError
+from recipes_core.selection import MAX_QUERY, Unread
+
+MAX_COMPARED = 4
+
+
+class Compared(NamedTuple):
+    """A configuration that is kept beside the current one."""
+
+    recipe_id: str
+    query: str
+
+
+def read_link(text: str) -> tuple[str, str]:
+    """The recipe id and the query of a link.
+
+    Args:
+        text: A voila or Binder link of ours (``?model=…``), an address whose path ends in
+            ``/org/repo`` (the peer's, or our server's), or an id.
+
+    Raises:
+        RecipesError: There is no recipe in it.
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise RecipesError(f"not a link: {error}") from None
+    outer, rest, _ = outer_keys(parts.query)
+    inner = outer.get("urlpath") or dict(rest).get("urlpath", "")
+    if inner:
+        return read_link(inner)
+    if outer.get("model"):
+        return outer["model"], urlencode(rest)
+    path = parts.path.strip("/")
+    for ending in (".md", ".json"):
+        path = path.removesuffix(ending)
+    words = path.split("/")
+    if "presets" in words[2:]:
+        place = words.index("presets")
+        rest = [*rest, ("preset", words[place + 1] if place + 1 < len(words) else "")]
+        words = words[:place]
+    if len(words) < 2 or not all(words[-2:]):
+        raise RecipesError(f"no recipe in {text[:80]!r}: expected …/org/repo or ?model=org/repo")
+    return "/".join(words[-2:]), urlencode(rest)
+
+
+def outer_keys(query: str) -> tuple[dict[str, str], list[tuple[str, str]], list[Unread]]:
+    """The page's own keys, the configuration's pairs, and what was not read."""
+    text, unread = query.lstrip("?"), list[Unread]()
+    if len(text) > MAX_QUERY:
+        unread.append(Unread("", "", f"only the first {MAX_QUERY} characters were read"))
+        text = text[:MAX_QUERY]
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=200)
+    except ValueError:
+        return {}, [], [*unread, Unread("", "", "more than 200 keys; none was read")]
+    outer = {key: value for key, value in pairs if key in {"model", "compare", "tab"}}
+    return outer, [(key, value) for key, value in pairs if key not in outer], unread
+
+
+def recipes_in(query: str) -> list[str]:
+    """The recipe ids that a link's query names: the model, and what is compared with it."""
+    outer, _, _ = outer_keys(query)
+    names = [
+        outer.get("model", "").strip(),
+        *(i.recipe_id for i in compared_in(outer.get("compare", ""))),
+    ]
+    return [name for name in names if name]
+
+
+def compared_in(text: str) -> Iterator[Compared]:
+    """The configurations that a link's ``compare`` names."""
+    for part in text.split(";")[:MAX_COMPARED]:
+        recipe_id, _, query = part.partition("?")
+        if recipe_id:
+            yield Compared(recipe_id, query)

@@ -1,0 +1,98 @@
+"""The newest choice wins: what gives way to it, what is told, and what is asked no more.
+
+What is possible is decided by ``configure`` alone; this only says what to ask it, in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from recipes_core.configuration import BASELINE, Adjustment, Configuration
+from recipes_core.options import options_of
+from recipes_core.selection import Selection
+
+
+def ways(
+    config: Configuration, asked: Selection, changes: Mapping[str, Any]
+) -> Iterator[Selection]:
+    """Selections that hold the newest choice, the one that gives up least first."""
+    yield asked
+    if "preset" in changes and changes["preset"] not in {None, BASELINE}:
+        kept = Selection(
+            **{key: getattr(asked, key) for key in ("preset", "install", "vllm", *_READER_FIELDS)}
+        )
+        yield kept
+        return
+    starts = [asked]
+    if config.preset_id is not None and "preset" not in changes:
+        starts += [replace(asked, preset=None), replace(asked, preset=BASELINE)]
+        yield from starts[1:]
+    if changes.get("strategy") is not None:
+        least = next(
+            (o.facts.get("min_nodes", 1) for o in options_of(config)["strategy"]
+             if o.id == changes["strategy"]), 1
+        )  # fmt: skip
+        for start in starts:
+            for nodes in (1, max(2, least)):
+                yield replace(start, nodes=nodes, gpus=None)
+    if changes.get("nodes") is not None or changes.get("gpus") is not None:
+        for start in starts:
+            yield replace(start, strategy=None)
+            yield replace(start, strategy=None, gpus=changes.get("gpus"),
+                          nodes=changes.get("nodes"))  # fmt: skip
+
+
+_READER_FIELDS = ("served_name", "host", "port")
+
+
+def refused(config: Configuration, changes: Mapping[str, Any]) -> bool:
+    """Whether a choice that was made just now could not be had."""
+    return any(
+        adjustment.axis in changes and changes[adjustment.axis] is not None
+        for adjustment in config.adjustments
+    )
+
+
+_SHOWN: dict[str, Callable[[Configuration], Any]] = {
+    "preset": lambda c: c.preset_id,
+    "variant": lambda c: c.variant_id,
+    "hardware": lambda c: c.hardware,
+    "nodes": lambda c: c.nodes,
+    "strategy": lambda c: c.strategy_id,
+    "kv_offload": lambda c: c.kv_offload,
+}
+
+
+def moved_by(
+    before: Configuration, after: Configuration, changes: Mapping[str, Any]
+) -> Iterator[Adjustment]:
+    """Other axes that an earlier choice had set and that gave way to the newest."""
+    told = {adjustment.axis for adjustment in after.adjustments}
+    for axis, read in _SHOWN.items():
+        was, now = read(before), read(after)
+        asked_before = getattr(before.selection, axis) is not None
+        if axis in changes or axis in told or was == now or not asked_before:
+            continue
+        yield Adjustment(axis, was, now, f"gave way to the choice of {', '.join(changes)}")
+
+
+def honoured(config: Configuration) -> Selection:
+    """What was asked and could be had; what was refused is not asked again."""
+    refused = {adjustment.axis for adjustment in config.adjustments}
+    changes: dict[str, Any] = {"unread": ()}
+    for axis in refused & set(config.selection.asked()):
+        if axis == "features":
+            changes["features"] = config.features
+        elif axis == "fmode":
+            changes["fmode"] = tuple(
+                pair
+                for pair in config.selection.fmode
+                if config.feature_modes.get(pair[0]) == pair[1]
+            )
+        elif axis == "advanced":
+            changes["advanced"] = config.advanced
+        elif axis != "preset" or config.preset_id != config.selection.preset:
+            changes[axis] = None
+    return config.selection.with_(**changes)
