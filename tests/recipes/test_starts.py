@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_a_command_that_does_not_start_is_found(ours: Catalog) -> None:
         entry = ours.recipes[name]
         variants = dict(entry.recipe.variants)
         variants["default"] = variants["default"].model_copy(update={"tp": None})
-        update = {"variants": variants}
+        update: dict[str, Any] = {"variants": variants}
         if name == capped:
             old = entry.recipe.strategy_overrides["single_node_tp"]
             bare = old.model_copy(update={"hardware_overrides": {}})
