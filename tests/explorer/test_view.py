@@ -81,6 +81,9 @@ def test_steps_have_their_start_order(screen):
     assert ordered == [process.name for process in screen.state.deployment.processes]
     assert steps[0]["id"] == "install"
     assert [step["id"] for step in steps if step.get("main")] == ["prefill"]
+    screen.state.ask(strategy="multi_node_tp", nodes=3)
+    titles = [step["title"] for step in screen.command.steps if step["order"]]
+    assert titles == ["Head", "Node 2", "Node 3"]
 
 
 def test_the_number_of_widgets_stays_over_500_changes(screen):

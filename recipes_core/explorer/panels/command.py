@@ -80,8 +80,22 @@ def _why(process: Process, text: str) -> list[str]:
     return lines if len(lines) == text.count("\n") + 1 else []
 
 
+def tab_title(deployment: Deployment, process: Process) -> str:
+    """What a process is, in the few letters that a tab has room for."""
+    if process.role == "serve":
+        return "Serve"
+    if process.role == "head":
+        return "Head"
+    if process.role == "worker":
+        return f"Node {process.node + 1}"
+    nodes = process.layout.nodes if process.layout is not None else 1
+    if process.role in {"prefill", "decode"}:
+        return process.role.capitalize() + (f" {process.node + 1}" if nodes > 1 else "")
+    return process_title(deployment, process)
+
+
 def _process(deployment: Deployment, process: Process, number: int, main: bool) -> Step:
-    title = "Serve" if process.role == "serve" else process_title(deployment, process)
+    title = tab_title(deployment, process)
     text = script(process)
     blocks = [
         _block(text, f"{title}: shell command", form="shell", main=main, why=_why(process, text))

@@ -148,7 +148,8 @@ class MemoryPanel:
             return
         sizing = self.state.tightest
         self.verdict.value = verdict_html(config, sizing, self.state.sizing_problem)
-        self.figures.value = figures_html(config, sizing)
+        engines = [(process.name, sized) for process, sized in self.state.sizings]
+        self.figures.value = engines_html(engines) + figures_html(config, sizing)
         self.dials.fields = [dial_field(d, config.selection) for d in dials_of(config, sizing)]
 
 
@@ -180,6 +181,19 @@ def figures_html(config: Configuration, sizing: Sizing | None) -> str:
         listed = "".join(f"<li>{escape(text)}</li>" for text in sizing.assumptions)
         parts.append(_details("What this rests on", f"<ul>{listed}</ul>"))
     return "".join(parts)
+
+
+def engines_html(engines: list[tuple[str, Sizing]]) -> str:
+    """The engines of a deployment side by side, where they differ."""
+    if len(engines) < 2:
+        return ""
+    rows = []
+    for name, sizing in engines:
+        kind, text = verdict_text(sizing)
+        row = [escape(name), gib(sizing.weights), gib(sizing.available), count(sizing.kv_tokens)]
+        rows.append([*row, f'<span class="{kind}">{escape(text.split(":")[0])}</span>'])
+    head = ["Engine", "Weights per GPU", "KV cache per GPU", "Tokens", ""]
+    return table_html(head, rows, "The engines of this deployment", (1, 2, 3))
 
 
 def _details(title: str, inner: str) -> str:
