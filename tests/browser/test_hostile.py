@@ -176,6 +176,16 @@ def test_an_ended_session_says_so_and_its_reload_brings_the_state_back(page, own
     assert page.locator(".rx-command .rx-code").inner_text() == text
 
 
+def test_a_token_is_asked_of_everybody(shared, tmp_path):
+    with dashboard_with(shared / "upstream", tmp_path / "log", RECIPES_TOKEN="a-word") as url:
+        for path in (f"/?{V32}", f"/voila/render/explorer.ipynb?{V32}", "/recipes/models.json"):
+            assert "vllm serve" not in get(url, path)[1]
+            assert "jupyter-config-data" not in get(url, path)[1]
+        status, text = get(url, f"/?{V32}&token=a-word")
+        assert status == 200
+        assert "jupyter-config-data" in text
+
+
 def test_a_session_that_nobody_uses_is_culled_and_says_so(browser, shared, tmp_path):
     with dashboard_with(shared / "upstream", tmp_path / "log", RECIPES_IDLE_S="4") as url:
         page = browser.new_page()

@@ -116,6 +116,12 @@ function render({ model, el }) {
   on(document, "click", (event) => {
     const button = event.target.closest?.("button, a");
     if (!button || !root().contains(button)) return;
+    if (button.matches(".rx-prose a[href^='http']")) {
+      // A guide's link must not take the page, and with it the session, away.
+      button.target = "_blank";
+      button.rel = "noopener noreferrer";
+      return;
+    }
     if ("rxCopy" in button.dataset) {
       const source = button.dataset.rxCopy && root().querySelector(button.dataset.rxCopy);
       const near = button.closest(".rx-copyable")?.querySelector("pre, code");
