@@ -133,6 +133,18 @@ def _model(config: Mapping[str, Any], recipe_id: str, newest: str, sized: Sized)
     return {key: value for key, value in model.items() if value is not None}
 
 
+def least_vram_gb(weights_gb: float) -> int:
+    """What a variant asks for where its weights are computed: a fifth more, rounded up.
+
+    Args:
+        weights_gb: GB of the weights once loaded.
+
+    Returns:
+        GB on all GPUs together.
+    """
+    return math.ceil(round(weights_gb * 1.2, 6))
+
+
 def starter_recipe(
     recipe_id: str,
     catalog: Catalog,
@@ -187,7 +199,7 @@ def starter_recipe(
     if sizes.weights_gb is None:
         unknown.append("variants.default.vram_minimum_gb: weights are not known; 0 stands there")
     else:
-        vram = math.ceil(sizes.weights_gb * 1.2)
+        vram = least_vram_gb(sizes.weights_gb)
     tasks = ["multimodal" if any(told.get(tower) for tower in _TOWERS) else "text"]
     data: dict[str, Any] = {
         "meta": {

@@ -91,8 +91,8 @@ def _sized(config: Mapping[str, Any]) -> Sized | None:
     """What sizing makes of a config; None where it cannot be sized."""
     from recipes_core.catalog.starter import Sized
     from recipes_core.sizing import Architecture, ConfigError
-    from recipes_core.sizing.declared import active_parameters
-    from recipes_core.sizing.weights import checkpoint_bytes, parameter_count
+    from recipes_core.sizing.declared import active_parameters, loaded_weights
+    from recipes_core.sizing.weights import parameter_count
 
     if not config:
         return None
@@ -104,7 +104,7 @@ def _sized(config: Mapping[str, Any]) -> Sized | None:
     return Sized(
         parameter_count(architecture),
         active_parameters(architecture),
-        checkpoint_bytes(architecture) / 1e9,
+        loaded_weights(architecture) / 1e9,
     )
 
 
