@@ -9,6 +9,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from playwright.sync_api import TimeoutError as NotInTime
 from playwright.sync_api import expect
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.ioloop import IOLoop
@@ -206,7 +207,11 @@ def test_twenty_simultaneous_opens_all_reach_the_command(browser, own):
     pages = [context.new_page() for _ in range(20)]
     for number, page in enumerate(pages):
         hardware = ("h200", "b200", "h100", "mi300x")[number % 4]
-        page.goto(f"{own}/?{V32}&hardware={hardware}", wait_until="commit", timeout=120_000)
-    for page in pages:
-        page.wait_for_selector(".rx-command .rx-code", timeout=120_000)
+        page.goto(f"{own}/?{V32}&hardware={hardware}", wait_until="commit", timeout=180_000)
+    for number, page in enumerate(pages):
+        try:
+            page.wait_for_selector(".rx-command .rx-code", timeout=180_000)
+        except NotInTime:
+            text = page.locator("body").inner_text()
+            pytest.fail(f"page {number} never showed its command, but: {text[:600]!r}")
     context.close()
