@@ -38,7 +38,8 @@ make_venv() {
 [ -x .venv/bin/python ] || make_venv
 
 # Install again only where what is wanted has changed since the last time.
-wanted="$(cat pyproject.toml) ${1:-}"
+# Templates and extensions are copied into the environment, so they count as well.
+wanted="$(cat pyproject.toml; find share jupyter-config -type f -exec sha256sum {} + | sort) ${1:-}"
 stamp=".venv/installed-${1:-run}"
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "Installing (some minutes the first time) …" >&2
