@@ -53,7 +53,7 @@ class ExplainPanel:
         from recipes_core.vllm_cli.explain import explain
 
         config = self.state.configuration
-        pinned = config.selection.vllm if config is not None else None
+        pinned = config.vllm if config is not None else None
         try:
             explained = explain(text, str(pinned) if pinned else None)
         except ValueError as error:
