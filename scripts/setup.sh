@@ -2,6 +2,9 @@
 # usage: source scripts/setup.sh [extra]   (extra: test)
 
 set -euo pipefail
+# Sourced without a word of its own, it would see the caller's options.
+extra=""
+if [ "${1:-}" = test ]; then extra=test; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 as_root() {
@@ -39,10 +42,10 @@ make_venv() {
 
 # Install again only where what is wanted has changed since the last time.
 # Templates and extensions are copied into the environment, so they count as well.
-wanted="$(cat pyproject.toml; find share jupyter-config -type f -exec sha256sum {} + | sort) ${1:-}"
-stamp=".venv/installed-${1:-run}"
+wanted="$(cat pyproject.toml; find share jupyter-config -type f -exec sha256sum {} + | sort) $extra"
+stamp=".venv/installed-${extra:-run}"
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "Installing (some minutes the first time) …" >&2
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -e ".${1:+[$1]}"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -e ".${extra:+[$extra]}"
   printf '%s' "$wanted" > "$stamp"
 fi
