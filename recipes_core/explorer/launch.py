@@ -17,6 +17,9 @@ TOKEN_VARIABLE = "RECIPES_TOKEN"  # noqa: S105 (a variable's name)
 IDLE_VARIABLE = "RECIPES_IDLE_S"
 """Seconds after which a session that nobody uses is ended; an hour where it is not set."""
 PREFIX_VARIABLE = "JUPYTERHUB_SERVICE_PREFIX"
+CONNECTION = "recipes_core.explorer.sockets.PromptConnection"
+GATEWAY_VARIABLE = "JUPYTER_GATEWAY_URL"
+"""Where it is set, Jupyter's kernels run elsewhere and a connection of another kind leads there."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 Handlers = Callable[[str], Sequence[Any]]
 
@@ -173,5 +176,21 @@ def lab(arguments: Sequence[str] = ()) -> int:
         copy = Path.cwd() / "recipes-notebooks"
         shutil.copytree(folder, copy, dirs_exist_ok=True)
         folder = copy
-    command = [sys.executable, "-m", "jupyterlab", str(folder / "explorer.ipynb"), *arguments]
+    prompt = (
+        []
+        if _has_gateway(arguments)
+        else [f"--ServerApp.kernel_websocket_connection_class={CONNECTION}"]
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        str(folder / "explorer.ipynb"),
+        *prompt,
+        *arguments,
+    ]
     return subprocess.run(command, check=False).returncode
+
+
+def _has_gateway(arguments: Sequence[str]) -> bool:
+    return GATEWAY_VARIABLE in os.environ or any("gateway" in word.casefold() for word in arguments)
