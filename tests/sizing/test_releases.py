@@ -11,6 +11,7 @@ from packaging.version import Version
 from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
+from recipes_core.deployment.install import NEWEST_RELEASE
 from recipes_core.sizing import B200, H100, H200, size, size_configuration
 from recipes_core.sizing.configuration import version_of
 from recipes_core.sizing.hardware import Gpu
@@ -110,8 +111,8 @@ def test_weights_are_loaded_whole_since_0_21(shared: Path) -> None:
 
 
 def test_newest_release_is_the_newest_table() -> None:
-    """When a table comes, the rules of its release have to be read as well."""
-    assert versions()[-1] == NEWEST_VLLM
+    """When a table comes, its rules are read as well, and the CPU's wheel is its own."""
+    assert versions()[-1] == NEWEST_VLLM == NEWEST_RELEASE
 
 
 def test_a_recipe_is_sized_for_what_is_installed_today() -> None:
