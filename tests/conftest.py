@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.catalog.loader import load_catalog
+
 # A CI judges a change, not the luck of its examples; elsewhere each run tries others.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 if os.environ.get("CI"):
@@ -29,3 +32,15 @@ def shared() -> Path:
     if path is None:
         pytest.skip("../shared (or $RECIPES_SHARED) is not there")
     return path
+
+
+@pytest.fixture(scope="session")
+def upstream(shared: Path) -> Catalog:
+    """The peer's catalog."""
+    return load_catalog(shared / "upstream")
+
+
+@pytest.fixture(scope="session")
+def ours() -> Catalog:
+    """The catalog of this repository."""
+    return load_catalog(REPO / "recipes")

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.publish.export import Options, export
 from recipes_core.render.beside import assess
@@ -24,11 +23,6 @@ from recipes_core.server.answers import Answers
 PEER_FILES = 15_727
 PEER_SECONDS = 2.5
 MODEL = "deepseek-ai/DeepSeek-V4-Flash"
-
-
-@pytest.fixture(scope="module")
-def upstream(shared):
-    return load_catalog(str(shared / "upstream"))
 
 
 @pytest.fixture

@@ -118,9 +118,3 @@ def new_folder(tmp_path: Path) -> Callable[[str], Folder]:
         return Folder(root)
 
     return make
-
-
-@pytest.fixture(scope="session")
-def upstream(shared: Path) -> Catalog:
-    """The peer's catalog."""
-    return load_catalog(shared / "upstream", on_error="collect")

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import Deployment, deploy
 from recipes_core.flags import parse_args
@@ -20,11 +19,6 @@ from .deviations import ORDER, explain, same_arguments
 from .rows import Row, read_rows, selection_of_row
 
 LISTED = yaml.safe_load((Path(__file__).parent / "deviations.yaml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def upstream(shared: Path) -> Catalog:
-    return load_catalog(shared / "upstream")
 
 
 def check_layout(deployment: Deployment) -> None:

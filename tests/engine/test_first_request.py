@@ -10,11 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import ReaderValues, deploy
 from recipes_core.render.clients import Clients, clients_of
-from tests.conftest import REPO
 
 Make = Callable[..., Catalog]
 PATHS = {
@@ -24,12 +22,6 @@ PATHS = {
     "rerank": "/v1/rerank",
     "transcriptions": "/v1/audio/transcriptions",
 }
-
-
-@pytest.fixture(scope="module")
-def ours() -> Catalog:
-    """The catalog of this repository."""
-    return load_catalog(REPO / "recipes")
 
 
 def clients(one: Make, kind: str, **values: str) -> Clients:

@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
 from recipes_core.layers import named_plugins, plugins_of
 from recipes_core.render.beside import assess, version_of
-from tests.conftest import REPO
-
-
-@pytest.fixture(scope="module")
-def ours() -> Catalog:
-    return load_catalog(REPO / "recipes")
 
 
 @pytest.mark.parametrize(

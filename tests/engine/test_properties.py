@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
 from recipes_core.link import json_query, page_query
@@ -24,11 +20,6 @@ RELAXED = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-
-
-@pytest.fixture(scope="module")
-def upstream(shared: Path) -> Catalog:
-    return load_catalog(shared / "upstream")
 
 
 @RELAXED

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.publish.export import Options, Report, export
 
 BASE_URL = "https://recipes.example.org/vllm"
@@ -18,11 +17,6 @@ FEW = 12
 def some(catalog: Catalog, *recipes: str) -> Catalog:
     """A catalog with a few recipes."""
     return replace(catalog, recipes={name: catalog.recipes[name] for name in sorted(recipes)})
-
-
-@pytest.fixture(scope="session")
-def upstream(shared: Path) -> Catalog:
-    return load_catalog(str(shared / "upstream"))
 
 
 @pytest.fixture(scope="session")

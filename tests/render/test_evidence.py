@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import orjson
-import pytest
 import yaml
 
 from recipes_core.catalog.catalog import Catalog
@@ -25,11 +24,6 @@ from tests.conftest import REPO
 PEER = "recipes.vllm.ai data, 2026-08-21"
 PEERS = "recipes.vllm.ai data, "
 MODEL = "openai/gpt-oss-20b"
-
-
-@pytest.fixture(scope="module")
-def ours() -> Catalog:
-    return load_catalog(REPO / "recipes")
 
 
 def with_evidence(config: Configuration, evidence: Evidence | None) -> Configuration:

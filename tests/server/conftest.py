@@ -8,7 +8,6 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -78,11 +77,6 @@ def running(catalog: Catalog, base_url: str = "/") -> Iterator[Client]:
     loop.call_soon_threadsafe(done.set)
     thread.join(20)
     loop.close()
-
-
-@pytest.fixture(scope="session")
-def upstream(shared: Path) -> Catalog:
-    return load_catalog(str(shared / "upstream"))
 
 
 @pytest.fixture(scope="session")
