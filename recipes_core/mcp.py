@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
+from recipes_core.catalog.loader import chosen_catalogs, load_catalog
 from recipes_core.catalog.search import search as search_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.errors import RecipesError, UnknownRecipeError
@@ -175,13 +175,13 @@ def run(folders: Sequence[str] = ()) -> None:
     """Serve on stdin and stdout until the client closes them.
 
     Args:
-        folders: Catalogs to stack; none = the built-in one.
+        folders: Catalogs to stack; none = those of ``RECIPES_CATALOG``, or ours.
 
     Raises:
         RecipesError: The SDK is not installed, or a catalog cannot be read.
     """
     try:
-        server = make_server(load_catalog(*folders))
+        server = make_server(load_catalog(*chosen_catalogs(folders)))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -29,7 +30,10 @@ from recipes_core.findings import Finding
 
 BUILTIN = "builtin"
 """The word that stands for the catalog that travels with this package."""
-_PARTS = ("taxonomy.yaml", "platforms.yaml", "strategies", "kv_store", "models")
+CATALOG_VARIABLE = "RECIPES_CATALOG"
+VOCABULARY = "taxonomy.yaml"
+"""The file without which a catalog has to be stacked on another."""
+_PARTS = (VOCABULARY, "platforms.yaml", "strategies", "kv_store", "models")
 _REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 
 OnError = Literal["raise", "collect"]
@@ -68,6 +72,23 @@ class _Platforms(Document):
     platforms: tuple[Platform, ...] = ()
 
 
+def chosen_catalogs(given: Sequence[str | Path] = ()) -> tuple[str | Path, ...]:
+    """The catalogs that a person asks for, to be stacked in this order; none = ours.
+
+    Args:
+        given: What was named here and now; where nothing was, ``RECIPES_CATALOG`` decides, with
+            its folders separated as in ``PATH``.
+    """
+    return tuple(given) or tuple(
+        filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep))
+    )
+
+
+def label_of(name: str) -> str:
+    """How the messages about a catalog's files begin; a catalog is called as it was given."""
+    return f"{name}:" if name == BUILTIN else f"{name}/"
+
+
 @lru_cache(maxsize=1)
 def builtin_dir() -> Path:
     """The folder of our own catalog: inside the installed package, or in a checkout.
@@ -77,7 +98,7 @@ def builtin_dir() -> Path:
     """
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "_data" / "recipes", package.parent / "recipes"):
-        if (folder / "taxonomy.yaml").is_file():
+        if (folder / VOCABULARY).is_file():
             return folder
     raise CatalogError("the built-in catalog is not there; the installation is incomplete", BUILTIN)
 
@@ -129,8 +150,7 @@ class _Folder:
 
     def label(self, path: Path) -> str:
         """How messages call a file: below the folder as it was given."""
-        inside = path.relative_to(self.root).as_posix()
-        return f"{self.name}/{inside}" if self.name != BUILTIN else f"{BUILTIN}:{inside}"
+        return label_of(self.name) + path.relative_to(self.root).as_posix()
 
     def files(self, part: str) -> list[Path]:
         """The YAML files right inside a part, sorted by name."""
@@ -289,7 +309,7 @@ def load_catalog(
         root = catalog_root(given)
         own = is_builtin(root)
         folder = _Folder(str(given), root, own if strict is None else strict, on_error)
-        path = root / "taxonomy.yaml"
+        path = root / VOCABULARY
         if path.exists():
             catalog.taxonomy = _stack_taxonomy(catalog.taxonomy, folder.read(path, Taxonomy))
             vocabulary = True

@@ -152,7 +152,8 @@ def show(
 @failing_politely
 def check(
     folder: Annotated[
-        str | None, typer.Argument(metavar="[DIR]", help="Catalog; ours where none is given.")
+        str | None,
+        typer.Argument(metavar="[DIR]", help="Catalog to judge; ours if none is given."),
     ] = None,
     commands: Annotated[
         bool,
@@ -164,7 +165,7 @@ def check(
     """Check a catalog's files: errors and warnings, exit code 1 on an error."""
     from recipes_core.cli.checking import run
 
-    run([*catalog, *([folder] if folder else ())], commands=commands, as_json=as_json)
+    run(folder, catalog, commands=commands, as_json=as_json)
 
 
 @app.command()

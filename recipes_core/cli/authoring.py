@@ -127,10 +127,10 @@ def _keep_checkpoint(into: Path, checkpoint: str, config: Mapping[str, Any]) -> 
 
 def _check(into: Path, recipe: str, folders: Sequence[str]) -> None:
     from recipes_core.catalog.checks import check_catalog
-    from recipes_core.catalog.loader import BUILTIN, load_catalog
+    from recipes_core.catalog.loader import BUILTIN, chosen_catalogs, load_catalog
     from recipes_core.vllm_cli import versions
 
-    catalog = load_catalog(*(folders or (BUILTIN,)), str(into), on_error="collect")
+    catalog = load_catalog(*(chosen_catalogs(folders) or (BUILTIN,)), str(into), on_error="collect")
     mine = f"models/{recipe}.yaml"
     found = [f for f in check_catalog(catalog, released=versions()) if f.source.endswith(mine)]
     for finding in found:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import typer
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
-from recipes_core.catalog.loader import BUILTIN
+from recipes_core.catalog.loader import (
+    BUILTIN,
+    VOCABULARY,
+    catalog_root,
+    chosen_catalogs,
+    label_of,
+    load_catalog,
+)
 from recipes_core.cli.common import clean, say
 from recipes_core.configuration import configure
 from recipes_core.deployment import Deployment, deploy
@@ -18,31 +26,52 @@ from recipes_core.render.guides import guide_findings
 from recipes_core.selection import Selection
 
 
-def run(folders: Sequence[str], *, commands: bool, as_json: bool) -> None:
-    """Print the findings, errors first and apart; leaves with 1 if there is an error."""
+def run(folder: str | None, below: Sequence[str], *, commands: bool, as_json: bool) -> None:
+    """Print the findings, errors first and apart; leaves with 1 if there is an error.
+
+    Args:
+        folder: The catalog to judge; None = all that were chosen.
+        below: The catalogs that it is stacked on; none = ours where it has no vocabulary.
+        commands: Also check the commands that the recipes render.
+        as_json: Print JSON.
+    """
     from recipes_core.catalog.checks import check_catalog
-    from recipes_core.catalog.loader import load_catalog
     from recipes_core.sizing.declared import memory_findings
     from recipes_core.vllm_cli import versions
 
-    catalog = load_catalog(*folders, on_error="collect")
+    catalog = load_catalog(*_stack(folder, below), on_error="collect")
     findings = check_catalog(catalog, released=versions())
     findings += memory_findings(catalog)
+    judged = [e for e in catalog.recipes.values() if folder is None or e.root == folder]
     if commands:
-        for entry in catalog.recipes.values():
+        for entry in judged:
             findings += _commands(catalog, entry)
             findings += guide_findings(catalog, entry, _place(entry))
-    findings = list(dict.fromkeys(findings))
+    findings = [f for f in dict.fromkeys(findings) if _is_of(f, folder)]
     errors = [finding for finding in findings if finding.severity == "error"]
     if as_json:
         say(json.dumps([finding._asdict() for finding in findings], ensure_ascii=False))
     else:
-        _print(catalog, findings)
+        _print(len(judged), findings)
     if errors:
         raise typer.Exit(1)
 
 
-def _print(catalog: Catalog, findings: Sequence[Finding]) -> None:
+def _stack(folder: str | None, below: Sequence[str]) -> tuple[str | Path, ...]:
+    """The catalogs to load so that one of them can be judged."""
+    if folder is None:
+        return chosen_catalogs(below)
+    if not below and not (catalog_root(folder) / VOCABULARY).exists():
+        below = (BUILTIN,)
+    return (*below, folder)
+
+
+def _is_of(finding: Finding, folder: str | None) -> bool:
+    """Whether a finding speaks of a catalog's files; None = of any."""
+    return folder is None or finding.source.startswith(label_of(folder))
+
+
+def _print(count: int, findings: Sequence[Finding]) -> None:
     titles = (("error", "Errors"), ("warning", "Warnings"), ("info", "Remarks"))
     counts = []
     for severity, title in titles:
@@ -53,7 +82,7 @@ def _print(catalog: Catalog, findings: Sequence[Finding]) -> None:
             for finding in found:
                 say(f"  {clean(finding)}")
             say()
-    say(f"{len(catalog.recipes)} recipes: {', '.join(counts)}")
+    say(f"{count} {'recipe' if count == 1 else 'recipes'}: {', '.join(counts)}")
 
 
 def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
@@ -72,7 +101,7 @@ def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
 
 def _place(entry: RecipeEntry) -> str:
     """The file as the other findings name it."""
-    return f"{entry.root}{':' if entry.root == BUILTIN else '/'}{entry.source}"
+    return f"{label_of(entry.root)}{entry.source}"
 
 
 def _at(deployment: Deployment) -> Iterator[Finding]:

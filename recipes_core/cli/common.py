@@ -28,7 +28,8 @@ CatalogOption = Annotated[
     typer.Option(
         "--catalog",
         metavar="DIR",
-        help="Recipes in place of ours; repeat to stack, the later wins; 'builtin' = ours.",
+        help="Recipes in place of ours; repeat to stack, the later wins; 'builtin' = ours."
+        " Where none is given, RECIPES_CATALOG.",
     ),
 ]
 
@@ -118,10 +119,13 @@ def failing_politely(function: F) -> F:
 
 
 def open_catalog(folders: Sequence[str], *, collect: bool = True) -> Catalog:
-    """The catalog that ``--catalog`` names; a broken recipe is left out, and said."""
-    from recipes_core.catalog.loader import load_catalog
+    """The catalog that ``--catalog`` or ``RECIPES_CATALOG`` names.
 
-    catalog = load_catalog(*folders, on_error="collect" if collect else "raise")
+    A broken recipe is left out, and said.
+    """
+    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+
+    catalog = load_catalog(*chosen_catalogs(folders), on_error="collect" if collect else "raise")
     broken = [item for item in catalog.problems if item.severity == "error"]
     for finding in broken[:5]:
         note(clean(str(finding)))

@@ -18,13 +18,12 @@ def serve_dashboard(port: int, host: str, folders: Sequence[str], *, browser: bo
     Returns:
         The exit code.
     """
-    from recipes_core.catalog.loader import load_catalog
+    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
     from recipes_core.explorer import launch
     from recipes_core.server.handlers import beside_dashboard
 
     launch.set_catalogs(folders)
-    named = os.environ.get(launch.CATALOG_VARIABLE, "").split(os.pathsep)
-    catalog = load_catalog(*(name for name in named if name), on_error="collect")
+    catalog = load_catalog(*chosen_catalogs(), on_error="collect")
     routes = beside_dashboard(catalog, private=bool(os.environ.get(launch.TOKEN_VARIABLE)))
     return launch.dashboard(
         port=port, host=host, browser=browser, catalogs=tuple(folders), handlers=routes

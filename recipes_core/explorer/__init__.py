@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes_core.explorer.launch import CATALOG_VARIABLE
+from recipes_core.catalog.loader import CATALOG_VARIABLE, chosen_catalogs, load_catalog
 
 if TYPE_CHECKING:
     from ipywidgets import HTML
@@ -28,12 +28,11 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer | HTML
         The explorer; a notice where no catalog can be read, since under voila an exception
         would leave a blank page.
     """
-    from recipes_core.catalog.loader import load_catalog
     from recipes_core.errors import RecipesError
     from recipes_core.explorer.links import recipes_in
     from recipes_core.explorer.view import Explorer, notice
 
-    given = catalogs or tuple(filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)))
+    given = chosen_catalogs(catalogs)
     asked = os.environ.get("QUERY_STRING", "") if query is None else query
 
     def whole() -> Catalog:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from recipes_core.catalog.loader import BUILTIN, CATALOG_VARIABLE, chosen_catalogs, load_catalog
 from recipes_core.errors import RecipesError
 
-CATALOG_VARIABLE = "RECIPES_CATALOG"
 TOKEN_VARIABLE = "RECIPES_TOKEN"  # noqa: S105 (a variable's name)
 IDLE_VARIABLE = "RECIPES_IDLE_S"
 """Seconds after which a session that nobody uses is ended; an hour where it is not set."""
@@ -42,9 +42,12 @@ def _travelling(name: str) -> Path:
 
 
 def set_catalogs(catalogs: Sequence[str | Path]) -> None:
-    """Tell the kernels which catalogs to load; nothing given leaves the variable as it is."""
-    if catalogs:
-        words = [str(c) if str(c) == "builtin" else str(Path(c).resolve()) for c in catalogs]
+    """Tell the kernels which catalogs to load, in words that hold in their folder as well."""
+    words = [
+        str(c) if str(c) == BUILTIN else str(Path(c).expanduser().resolve())
+        for c in chosen_catalogs(catalogs)
+    ]
+    if words:
         os.environ[CATALOG_VARIABLE] = os.pathsep.join(words)
 
 
@@ -156,10 +159,7 @@ def _culling() -> list[str]:
 
 def _check_catalogs() -> None:
     """Fail here, where a person reads it, and not in a kernel."""
-    from recipes_core.catalog.loader import load_catalog
-
-    words = os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep)
-    load_catalog(*filter(None, words), on_error="collect")
+    load_catalog(*chosen_catalogs(), on_error="collect")
 
 
 def lab(arguments: Sequence[str] = ()) -> int:
@@ -171,6 +171,7 @@ def lab(arguments: Sequence[str] = ()) -> int:
     Returns:
         JupyterLab's exit code.
     """
+    set_catalogs(())
     folder = notebooks_dir()
     if folder.parent.name == "_data":
         copy = Path.cwd() / "recipes-notebooks"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def _load_jupyter_server_extension(serverapp: ServerApp) -> None:
     A server that lets anybody in gets nothing from us: it would make an open Lab look like a
     public site. The public server is ``recipes_core.server.serve``.
     """
-    from recipes_core.catalog.loader import load_catalog
+    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
     from recipes_core.server.handlers import join, private_handlers
 
     if not serverapp.identity_provider.auth_enabled:
@@ -41,9 +40,9 @@ def _load_jupyter_server_extension(serverapp: ServerApp) -> None:
             "recipes: not served, as this server lets anybody in; the public one is standalone"
         )
         return
-    folders = [part for part in os.environ.get("RECIPES_CATALOG", "").split(os.pathsep) if part]
     base_url = serverapp.web_app.settings["base_url"]
     dashboard = join(base_url, "voila/render/notebooks/explorer.ipynb")
-    routes = private_handlers(load_catalog(*folders), base_url, dashboard)
+    catalog = load_catalog(*chosen_catalogs(), on_error="collect")
+    routes = private_handlers(catalog, base_url, dashboard)
     serverapp.web_app.add_handlers(".*$", routes)  # type: ignore[no-untyped-call]
     serverapp.log.info("recipes: served at %s/", join(base_url, "recipes"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,13 @@ import pytest
 import yaml
 
 ERNIE = "baidu/ERNIE-4.5-VL-28B-A3B-PT"
+MINE = """\
+meta: {title: Mine, provider: Qwen, tasks: [text]}
+model: {model_id: org/mine, min_vllm_version: 0.20.0, architecture: dense}
+variants:
+  default: {precision: bf16, vram_minimum_gb: 20}
+compatible_strategies: [single_node_tp]
+"""
 
 
 def test_list_in_a_pipe_is_tab_separated(recipes):
@@ -56,13 +64,33 @@ def test_check_is_exit_code_1_on_an_error_and_names_the_place(recipes, tmp_path:
     path.parent.mkdir(parents=True)
     text = (Path(__file__).parents[2] / "recipes" / "models" / f"{ERNIE}.yaml").read_text()
     path.write_text(text.replace("  - multi_node_dep\n", "  - nosuch_layout\n"))
-    done = recipes("check", str(folder), "--catalog", "builtin")
+    done = recipes("check", str(folder))
     assert done.returncode == 1
     assert "Errors:" in done.stdout
     assert f"{folder}/models/org/repo.yaml:" in done.stdout
     assert "nosuch_layout" in done.stdout
     as_json = json.loads(recipes("check", str(folder), "--catalog", "builtin", "--json").stdout)
     assert any(f["severity"] == "error" and f["line"] for f in as_json)
+
+
+def test_check_stacks_a_folder_on_ours_and_judges_it_alone(recipes, tmp_path: Path):
+    path = tmp_path / "models" / "org" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(MINE)
+    done = recipes("check", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "1 recipe: 0 errors, 0 warnings, 0 remarks\n"
+
+
+def test_the_variable_names_the_catalog(recipes, tmp_path: Path, monkeypatch):
+    path = tmp_path / "mine" / "models" / "org" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECIPES_CATALOG", os.pathsep.join(("builtin", "./mine")))
+    assert "vllm serve org/mine" in recipes("show", "org/mine").stdout
+    # What is said on the line counts more.
+    assert recipes("show", "org/mine", "--catalog", "builtin").returncode == 1
 
 
 def test_explain_reads_a_pasted_command(recipes):
