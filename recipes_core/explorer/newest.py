@@ -65,6 +65,31 @@ _SHOWN: dict[str, Callable[[Configuration], Any]] = {
 }
 
 
+def stay(
+    config: Configuration, asked: Selection, refused: Configuration, changes: Mapping[str, Any]
+) -> tuple[Selection, list[Adjustment]]:
+    """What to ask where a choice among names was refused: that which was there before.
+
+    A number that was refused becomes the nearest that can be had instead.
+
+    Args:
+        config: What was shown before.
+        asked: What was asked.
+        refused: What came of it.
+        changes: The newest choice.
+
+    Returns:
+        The selection, and why the choice was refused.
+    """
+    told = [
+        adjustment._replace(got=_SHOWN[adjustment.axis](config))
+        for adjustment in refused.adjustments
+        if adjustment.axis in changes and adjustment.axis in _SHOWN and adjustment.axis != "nodes"
+    ]
+    before = {item.axis: getattr(config.selection, item.axis) for item in told}
+    return asked.with_(**before), told
+
+
 def moved_by(
     before: Configuration, after: Configuration, changes: Mapping[str, Any]
 ) -> Iterator[Adjustment]:

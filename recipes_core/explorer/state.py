@@ -7,19 +7,21 @@ earlier one gives way and the change is told. What is possible is decided by ``c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from traitlets import HasTraits, Int, Unicode
 
 from recipes_core.catalog.catalog import Catalog
+from recipes_core.catalog.own_hardware import parse_hardware
+from recipes_core.catalog.search import search
 from recipes_core.configuration import Adjustment, Configuration, configure
 from recipes_core.deployment import Deployment, Process, ReaderValues, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.links import MAX_COMPARED, Compared, compared_in, outer_keys, read_link
-from recipes_core.explorer.newest import honoured, moved_by, refused, ways
-from recipes_core.explorer.values import values_from_text, values_text
+from recipes_core.explorer.newest import honoured, moved_by, refused, stay, ways
+from recipes_core.explorer.values import Kept, kept_from_text, kept_text
 from recipes_core.findings import Finding
 from recipes_core.link import selection_of
 from recipes_core.options import options_of
@@ -37,7 +39,8 @@ class _Moment:
 
     recipe_id: str
     selection: Selection
-    values: ReaderValues
+    kept: Kept
+    compared: tuple[Compared, ...]
 
 
 class ExplorerState(HasTraits):
@@ -58,7 +61,7 @@ class ExplorerState(HasTraits):
         super().__init__()
         self.catalog = catalog
         self.selection = Selection()
-        self.values = ReaderValues()
+        self.kept = Kept()
         self.configuration: Configuration | None = None
         self.deployment: Deployment | None = None
         self.notices: list[Adjustment] = []
@@ -71,13 +74,11 @@ class ExplorerState(HasTraits):
     # --- opening ----------------------------------------------------------------------------
 
     def open_first(self) -> None:
-        """Show the recipe that was added last, for a reader who asked for none."""
-        entries = self.catalog.recipes.values()
-        if not entries:
+        """Show the recipe that the list has first, for a reader who asked for none."""
+        if not self.catalog.recipes:
             self.problem = "This catalog has no recipes."
             return
-        newest = max(entries, key=lambda e: (str(e.recipe.meta.date_added or ""), e.id))
-        self._try(newest.id, Selection())
+        self._try(search(self.catalog)[0].id, Selection())
 
     def open_query(self, query: str) -> None:
         """Open what a link's query asks: ``model=org/repo`` and the axes.
@@ -116,7 +117,7 @@ class ExplorerState(HasTraits):
             self.configuration = configure(
                 catalog, self.configuration.entry.id, self.configuration.selection
             )
-            self.deployment = deploy(self.configuration, self.values)
+            self.deployment = self._deploy(self.configuration)
             self._sizings = self._checked = None
 
     def open_link(self, text: str) -> None:
@@ -130,25 +131,27 @@ class ExplorerState(HasTraits):
         text = text.strip()
         recipe_id, query = read_link(text)
         self._remember()
-        if not self._try(recipe_id, Selection.from_query(query)):
-            self._history.pop()
+        selection = self.kept.fill(recipe_id, Selection.from_query(query))
+        if not self._try(recipe_id, selection):
+            self._settle()
             raise RecipesError(self.problem)
 
     def choose(self, recipe_id: str) -> None:
-        """Open a recipe from the list, with its own defaults and the reader's own hardware kept.
+        """Open a recipe from the list, with its own defaults and what the reader keeps.
 
-        Only the hardware is carried over, and only where the other recipe can have it.
+        The hardware is carried over too, where the other recipe can have it.
         """
         self._remember()
-        selection = Selection()
+        selection = self.kept.fill(recipe_id, Selection())
         if self.selection.hardware and self.configuration is not None:
-            carried = Selection(hardware=self.configuration.hardware)
+            carried = selection.with_(hardware=self.configuration.hardware)
             try:
                 if not configure(self.catalog, recipe_id, carried).adjustments:
                     selection = carried
-            except RecipesError:
-                selection = Selection()
+            except RecipesError as error:
+                self.problem = str(error)
         self._try(recipe_id, selection)
+        self._settle()
 
     def _try(self, recipe_id: str, selection: Selection) -> bool:
         try:
@@ -175,7 +178,13 @@ class ExplorerState(HasTraits):
             if not refused(found, changes):
                 first = found
                 break
-        if first is not None:
+        if first is None:
+            return
+        if refused(first, changes):
+            selection, told = stay(config, asked, first, changes)
+            first = configure(self.catalog, config.entry, selection)
+            self._show(first, moved=told)
+        else:
             self._show(first, moved=moved_by(config, first, changes))
 
     def ask_feature(self, name: str, on: bool, mode: str | None = None) -> None:
@@ -207,15 +216,37 @@ class ExplorerState(HasTraits):
 
     def set_values(self, values: ReaderValues) -> None:
         """Fill in the reader's own values everywhere."""
-        self._remember()
-        self.values = values
-        self._redeploy()
+        if self.configuration is not None:
+            self._remember()
+            self.kept = self.kept.with_values(self.configuration.model_id, values)
+            self._redeploy()
 
     def reset(self) -> None:
         """Back to the recipe's defaults; the reader's own values stay."""
         if self.configuration is not None:
             self._remember()
-            self._try(self.configuration.entry.id, Selection())
+            recipe_id = self.configuration.entry.id
+            self._try(recipe_id, self.kept.fill(recipe_id, Selection()))
+
+    def forget(self) -> None:
+        """Drop all that the reader entered, own hardware too."""
+        if self.configuration is not None:
+            self._remember()
+            self.kept = Kept()
+            self._without_own(self.selection.with_(served_name=None, host=None, port=None))
+
+    def drop_hardware(self) -> None:
+        """Offer the reader's own GPUs no longer; where they were chosen, the default is."""
+        self._remember()
+        self.kept = replace(self.kept, hardware=None)
+        self._without_own(self.selection)
+
+    def _without_own(self, selection: Selection) -> None:
+        config = self.configuration
+        if config is not None:
+            if config.hardware not in self.catalog.hardware:
+                selection = selection.with_(hardware=None, gpus=None)
+            self._try(config.entry.id, selection)
 
     # --- the way back -----------------------------------------------------------------------
 
@@ -228,31 +259,53 @@ class ExplorerState(HasTraits):
         """Return to what was shown before the newest choice."""
         if self._history:
             moment = self._history.pop()
-            self.values = moment.values
+            self.kept = moment.kept
+            compared = list(moment.compared) != self.compared
+            self.compared = list(moment.compared)
             self._try(moment.recipe_id, moment.selection)
+            self.compared_revision += compared
+
+    def _moment(self) -> _Moment | None:
+        if self.configuration is None:
+            return None
+        shown = self.configuration.entry.id
+        return _Moment(shown, self.selection, self.kept, tuple(self.compared))
 
     def _remember(self) -> None:
-        if self.configuration is not None:
-            moment = _Moment(self.configuration.entry.id, self.selection, self.values)
+        moment = self._moment()
+        if moment is not None:
+            self._settle()
             self._history = [*self._history[1 - MAX_HISTORY :], moment]
+
+    def _settle(self) -> None:
+        """Forget a moment that is no different from what is shown: undo has nothing to do there."""
+        if self._history and self._history[-1] == self._moment():
+            self._history.pop()
 
     # --- showing ----------------------------------------------------------------------------
 
     def _show(self, config: Configuration, moved: Iterable[Adjustment] = ()) -> None:
-        deployment = deploy(config, self.values)
+        deployment = self._deploy(config)
         self.configuration = config
         self.deployment = deployment
         self.selection = honoured(config)
+        self.kept = self.kept.of(config.entry.id, self.selection)
+        if config.hardware not in self.catalog.hardware:
+            self.kept = replace(self.kept, hardware=config.hardware)
         self.notices = [*moved, *config.adjustments]
         self.problem = ""
         self._changed()
 
     def _redeploy(self) -> None:
         if self.configuration is not None:
-            self.deployment = deploy(self.configuration, self.values)
+            self.deployment = self._deploy(self.configuration)
             self._changed()
 
+    def _deploy(self, config: Configuration) -> Deployment:
+        return deploy(config, self.kept.values_of(config.model_id))
+
     def _changed(self) -> None:
+        self._settle()
         self._sizings = self._checked = None
         self.revision += 1
 
@@ -335,11 +388,14 @@ class ExplorerState(HasTraits):
         """Keep the current configuration for comparison."""
         if self.configuration is not None:
             query = selection_of(self.configuration, name_hardware=True).to_query()
+            self._remember()
             self._add_compared(Compared(self.configuration.entry.id, query))
+            self._settle()
 
     def drop_compared(self, number: int) -> None:
         """Stop comparing with the configuration at a place, from 0."""
         if 0 <= number < len(self.compared):
+            self._remember()
             del self.compared[number]
             self.compared_revision += 1
 
@@ -358,19 +414,56 @@ class ExplorerState(HasTraits):
         found = []
         for item in self.compared:
             config = configure(self.catalog, item.recipe_id, item.query)
-            found.append((config, deploy(config, self.values)))
+            found.append((config, self._deploy(config)))
         return found
 
-    # --- values as a file -------------------------------------------------------------------
+    # --- what the reader entered ------------------------------------------------------------
+
+    @property
+    def values(self) -> ReaderValues:
+        """The reader's values in the commands that are shown."""
+        config = self.configuration
+        return self.kept.values_of(config.model_id) if config is not None else self.kept.shared
+
+    def keep_hardware(self, text: str) -> str:
+        """Offer the reader's own GPUs from now on; returns their id.
+
+        Raises:
+            RecipesError: The short form cannot be read.
+        """
+        own = parse_hardware(self.catalog, text).id
+        if own not in self.catalog.hardware:
+            self.kept = replace(self.kept, hardware=own)
+        return own
 
     def values_text(self) -> str:
-        """The reader's values as a file to keep; no secret is in it, only names of variables."""
-        return values_text(self.values)
+        """What the reader entered as a file to keep; no secret is in it, only variables' names."""
+        return kept_text(self.kept)
 
-    def read_values(self, text: str) -> None:
-        """Take the reader's values from a file of ``values_text``.
+    def read_values(self, text: str, *, restored: bool = False) -> None:
+        """Take what the reader entered from a file of ``values_text``.
+
+        Args:
+            text: The file.
+            restored: A reload brings it back: what the page's link says of the server stands, and
+                there is nothing to undo.
 
         Raises:
             RecipesError: The text is no such file.
         """
-        self.set_values(values_from_text(text))
+        kept = kept_from_text(text)
+        if kept.hardware is not None:
+            parse_hardware(self.catalog, kept.hardware)
+        if self.configuration is None:
+            self.kept = kept
+            return
+        history, recipe_id = self._history, self.configuration.entry.id
+        self._remember()
+        own = self.kept.hardware if kept.hardware is None else kept.hardware
+        selection = self.selection
+        if not restored:
+            selection = selection.with_(served_name=None, host=None, port=None)
+        self.kept = replace(kept, hardware=own)
+        self._try(recipe_id, kept.fill(recipe_id, selection))
+        if restored:
+            self._history = history

@@ -1,25 +1,79 @@
-"""The reader's own values as a file: addresses, folders, and names of secret variables."""
+"""What a reader enters once: addresses, folders, names of secret variables, hardware; as a file.
+
+What belongs to a checkpoint (its folder) or to a model (its served name) is kept under it: the
+folder of one model must never stand in the command of another.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from recipes_core.deployment import ReaderValues
 from recipes_core.errors import RecipesError
+from recipes_core.selection import Selection
 
-VALUE_FIELDS = ("model_path", "hf_token_var", "api_key_var", "cache_folder")
+SHARED = ("hf_token_var", "api_key_var", "cache_folder")
+"""Fields of the values that hold for every model."""
+VALUE_FIELDS = ("model_path", *SHARED)
+SERVER_FIELDS = ("host", "port")
+MAPPINGS = ("placeholders", "local_models", "served_names")
+FILE_KEYS = (*MAPPINGS, *SHARED, *SERVER_FIELDS, "hardware")
 
 
-def values_text(values: ReaderValues) -> str:
-    """The values as a file to keep; no secret is in it, only names of variables."""
-    kept = {key: value for key, value in asdict(values).items() if value}
-    return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stays while models and configurations change."""
+
+    shared: ReaderValues = field(default_factory=ReaderValues)
+    """Values of every model; its ``model_path`` is empty."""
+    local_models: Mapping[str, str] = field(default_factory=dict)
+    """Folder or mirror by the checkpoint's id."""
+    served_names: Mapping[str, str] = field(default_factory=dict)
+    """Name that requests use, by recipe."""
+    host: str | None = None
+    port: int | None = None
+    hardware: str | None = None
+    """The reader's own GPUs in the short form, ``8xA100-80GB``."""
+
+    def values_of(self, checkpoint: str) -> ReaderValues:
+        """The values for the commands of a checkpoint."""
+        return replace(self.shared, model_path=self.local_models.get(checkpoint))
+
+    def with_values(self, checkpoint: str, values: ReaderValues) -> Kept:
+        """The same with other values; a folder of the model is that of the checkpoint."""
+        folders = {key: path for key, path in self.local_models.items() if key != checkpoint}
+        if values.model_path:
+            folders[checkpoint] = values.model_path
+        return replace(self, shared=replace(values, model_path=None), local_models=folders)
+
+    def of(self, recipe_id: str, selection: Selection) -> Kept:
+        """The same with what a selection says of the server."""
+        names = {key: name for key, name in self.served_names.items() if key != recipe_id}
+        if selection.served_name:
+            names[recipe_id] = selection.served_name
+        return replace(self, host=selection.host, port=selection.port, served_names=names)
+
+    def fill(self, recipe_id: str, selection: Selection) -> Selection:
+        """A selection with what is kept of the server wherever it says nothing itself."""
+        kept = {"host": self.host, "port": self.port,
+                "served_name": self.served_names.get(recipe_id)}  # fmt: skip
+        asked = selection.asked()
+        return selection.with_(**{key: value for key, value in kept.items() if key not in asked})
 
 
-def values_from_text(text: str) -> ReaderValues:
-    """The reader's values in a file.
+def kept_text(kept: Kept) -> str:
+    """What is kept as a file; no secret is in it, only names of variables."""
+    data = asdict(kept)
+    data.update(data.pop("shared"))
+    found = {key: data[key] for key in FILE_KEYS if data[key]}
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def kept_from_text(text: str) -> Kept:
+    """What a file of ``kept_text`` keeps.
 
     Raises:
         RecipesError: It is not JSON, or holds something that is no such value.
@@ -32,11 +86,35 @@ def values_from_text(text: str) -> ReaderValues:
         raise RecipesError(f"not a file of values: {error}") from None
     if not isinstance(data, dict):
         raise RecipesError("not a file of values: it should be an object")
-    unknown = set(data) - {*VALUE_FIELDS, "placeholders"}
+    unknown = sorted(set(data) - set(FILE_KEYS))
     if unknown:
-        allowed = ", ".join(("placeholders", *VALUE_FIELDS))
-        raise RecipesError(f"unknown value {sorted(unknown)[0]!r}; allowed: {allowed}")
-    return make_values(data.get("placeholders") or {}, {k: data.get(k) for k in VALUE_FIELDS})
+        raise RecipesError(f"unknown value {unknown[0]!r}; allowed: {', '.join(FILE_KEYS)}")
+    parts = {name: _lines(name, data.get(name) or {}) for name in MAPPINGS}
+    shared = make_values(parts["placeholders"], {name: data.get(name) for name in SHARED})
+    for path in parts["local_models"].values():
+        make_values({}, {"model_path": path})
+    for name in parts["served_names"].values():
+        server_field("served_name", name)
+    return Kept(
+        shared,
+        local_models=parts["local_models"],
+        served_names=parts["served_names"],
+        hardware=_lines("values", {"hardware": data.get("hardware")}).get("hardware"),
+        **{name: server_field(name, data.get(name)) for name in SERVER_FIELDS},
+    )
+
+
+def server_field(name: str, value: object) -> Any:
+    """A value of the HTTP server (``host``, ``port``, ``served_name``) as a selection has it.
+
+    Raises:
+        RecipesError: It is none.
+    """
+    text = "" if value is None else str(value).strip()
+    read = Selection.from_query([(name, text)] if text else [])
+    if read.unread:
+        raise RecipesError(f"{name.replace('_', ' ')}: {read.unread[0].reason}")
+    return getattr(read, name)
 
 
 def make_values(placeholders: Mapping[str, object], fields: Mapping[str, object]) -> ReaderValues:
@@ -45,18 +123,23 @@ def make_values(placeholders: Mapping[str, object], fields: Mapping[str, object]
     Raises:
         RecipesError: A variable's name is none, or a value holds a line break.
     """
-    if not isinstance(placeholders, Mapping):
-        raise RecipesError("placeholders should be an object of names and values")
-    cleaned: dict[str, str] = {}
-    for name, value in {**placeholders, **fields}.items():
-        text = "" if value is None else str(value).strip()
-        if len(text) > 1024 or any(ord(char) < 32 or ord(char) == 127 for char in text):
-            raise RecipesError(f"{name}: one line of at most 1024 characters, please")
-        if text:
-            cleaned[name] = text
-    given = {name: cleaned[name] for name in placeholders if name in cleaned}
-    rest = {name: cleaned.get(name) for name in VALUE_FIELDS}
+    given = _lines("placeholders", placeholders)
+    rest = _lines("values", {name: fields.get(name) for name in VALUE_FIELDS})
     try:
         return ReaderValues(placeholders=given, **rest)
     except ValueError as error:
         raise RecipesError(str(error)) from None
+
+
+def _lines(what: str, values: object) -> dict[str, str]:
+    """Named lines of text without their blanks; those that are empty are left out."""
+    if not isinstance(values, Mapping):
+        raise RecipesError(f"{what} should be an object of names and values")
+    found = {}
+    for name, value in values.items():
+        text = "" if value is None else str(value).strip()
+        if len(text) > 1024 or any(ord(char) < 32 or ord(char) == 127 for char in text):
+            raise RecipesError(f"{name}: one line of at most 1024 characters, please")
+        if text:
+            found[str(name)] = text
+    return found

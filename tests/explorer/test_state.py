@@ -8,7 +8,7 @@ from recipes_core import load_catalog, options_of
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.links import Compared, read_link
 from recipes_core.explorer.state import ExplorerState
-from recipes_core.explorer.values import make_values, values_from_text
+from recipes_core.explorer.values import kept_from_text, make_values
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
 
@@ -142,10 +142,10 @@ def test_the_readers_values_are_filled_in_and_kept_over_models(state):
 )
 def test_a_bad_file_of_values_is_refused_with_its_reason(text, words):
     if "[]}" in text:
-        assert values_from_text(text).placeholders == {}
+        assert kept_from_text(text).shared.placeholders == {}
         return
     with pytest.raises(RecipesError, match=words):
-        values_from_text(text)
+        kept_from_text(text)
 
 
 @pytest.mark.parametrize(
@@ -238,3 +238,102 @@ def test_the_newest_choice_wins_over_a_preset():
     state.ask(preset=key)
     assert state.configuration.preset_id == key
     assert state.configuration.hardware == preset.hardware
+
+
+def test_the_folder_of_one_model_never_stands_in_the_command_of_another(state):
+    state.set_values(make_values({}, {"model_path": "/models/v32", "cache_folder": "/cache"}))
+    state.compare_current()
+    state.choose("openai/gpt-oss-120b")
+    assert state.values.model_path is None
+    assert state.values.cache_folder == "/cache"
+    assert state.deployment.processes[0].argv[2] == "openai/gpt-oss-120b"
+    [(_, compared)] = state.compared_configurations()
+    assert compared.processes[0].argv[2] == "/models/v32"
+    state.choose(V32)
+    assert state.deployment.processes[0].argv[2] == "/models/v32"
+    state.ask(variant="nvfp4")
+    assert state.deployment.processes[0].argv[2] == state.configuration.model_id
+
+
+def test_server_and_own_hardware_are_entered_once(state):
+    state.ask(port=9000, host="10.0.0.1", served_name="chat")
+    state.ask(hardware=state.keep_hardware("4xL40S"), gpus=None)
+    state.ask(hardware="h200")
+    assert state.kept.hardware == "4xL40S"
+    state.choose("openai/gpt-oss-120b")
+    asked = state.selection.asked()
+    assert (asked["port"], asked["host"]) == (9000, "10.0.0.1")
+    assert "served_name" not in asked, "the name of one model is not that of another"
+    state.reset()
+    assert state.selection.port == 9000
+    state.choose(V32)
+    assert state.selection.served_name == "chat"
+    other = ExplorerState(state.catalog)
+    other.open_query(f"model={V32}&port=9001")
+    other.read_values(state.values_text(), restored=True)
+    assert (other.selection.port, other.selection.host) == (9001, "10.0.0.1")
+    assert other.kept.hardware == "4xL40S"
+    assert not other.can_undo
+    other.read_values(state.values_text())
+    assert other.selection.port == 9000
+    other.undo()
+    assert other.selection.port == 9001
+    state.choose("openai/gpt-oss-120b")
+    state.ask(hardware="4xL40S")
+    state.forget()
+    assert state.values_text() == "{}\n"
+    assert state.configuration.hardware in state.catalog.hardware
+    state.undo()
+    assert state.configuration.hardware == "4xL40S"
+    assert state.kept.served_names == {V32: "chat"}
+
+
+def test_a_refused_choice_leaves_what_was_there(state):
+    state.ask(hardware="8xA100-80GB", gpus=None)
+    assert state.configuration.hardware == "b200"
+    [notice] = state.notices
+    assert (notice.axis, notice.asked, notice.got) == ("hardware", "8xA100-80GB", "b200")
+    assert "needs 805 GB" in notice.reason
+    assert not state.can_undo
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"port": 99999}', "port: "),
+        ('{"hardware": "8xNoSuchCard"}', "NoSuchCard"),
+        ('{"local_models": {"a/b": "--flag"}}', "would read a flag"),
+        ('{"local_models": ["x"]}', "local_models should be an object"),
+        ('{"served_names": {"a/b": "x\\ny"}}', "one line"),
+    ],
+)
+def test_a_bad_value_in_a_file_changes_nothing(state, text, words):
+    before = state.kept
+    with pytest.raises(RecipesError, match=words):
+        state.read_values(text)
+    assert state.kept == before
+    assert not state.can_undo
+
+
+def test_undo_has_no_step_that_does_nothing_and_covers_what_is_compared(state):
+    state.ask(hardware="b200")
+    state.ask(kv_offload="no-such-thing")
+    state.set_values(state.values)
+    assert not state.can_undo
+    state.compare_current()
+    state.compare_current()
+    state.drop_compared(0)
+    state.undo()
+    assert [item.recipe_id for item in state.compared] == [V32]
+    state.undo()
+    assert state.compared == []
+    assert not state.can_undo
+
+
+def test_the_model_that_opens_is_the_first_of_the_list():
+    from recipes_core.catalog.search import search
+
+    catalog = load_catalog()
+    state = ExplorerState(catalog)
+    state.open_query("")
+    assert state.configuration.entry.id == search(catalog)[0].id

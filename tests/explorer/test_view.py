@@ -248,3 +248,22 @@ def test_nothing_is_marked_where_nothing_changed(screen):
     steps = steps_of(screen.state.deployment)
     mark_changes(steps_of(screen.state.deployment), steps)
     assert not any(block.get("changed") for step in steps for block in step["blocks"])
+
+
+def test_own_hardware_stays_among_the_options(screen):
+    screen.state.choose("openai/gpt-oss-120b")
+    screen.state.ask(hardware=screen.state.keep_hardware("8xA100-80GB"), gpus=None)
+    axis(screen, "hardware").value = "h200"
+    texts = {value: text for text, value in axis(screen, "hardware").options}
+    assert texts["8xA100-80GB"].endswith("8× 80 GB · yours")
+    axis(screen, "hardware").value = "8xA100-80GB"
+    assert screen.state.configuration.profile.display_name.startswith("A100")
+    screen.state.choose(V32)
+    texts = {value: text for text, value in axis(screen, "hardware").options}
+    assert texts["8xA100-80GB"].startswith("✗")
+    assert "needs 805 GB" in texts["8xA100-80GB"]
+
+
+def test_gpus_that_the_engine_leaves_free_are_said(catalog):
+    screen = Explorer(catalog, "model=zai-org/glm-4-9b-hf&hardware=h200")
+    assert screen.page.hints["gpus"] == "The engine takes 1; 7 stay free."

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from recipes_core.axes import MAX_NODES, Option, strategy_nodes
+from recipes_core.axes import MAX_NODES, Option, rules_of, strategy_nodes
+from recipes_core.catalog.own_hardware import admit
 from recipes_core.configuration import BASELINE, MAX_INSTANCES, Configuration
 from recipes_core.configuration.rest import INSTALLS
+from recipes_core.deployment import Deployment
 from recipes_core.deployment.install import DRIVERS
+from recipes_core.explorer.panels.head import gpus_running
 from recipes_core.explorer.widgets import Dropdown, Kit, visible
 from recipes_core.options import options_of
 from recipes_core.render.evidence import is_verified, standing_of
@@ -80,8 +83,14 @@ class AxesPanel:
             self._axis("preset", "Preset", _preset, lambda v: ask(preset=v)),
             self._axis("task", "Task", _task, lambda v: ask(task=v)),
             self._axis("variant", "Variant", _variant, lambda v: ask(variant=v)),
-            self._axis("hardware", "Hardware", _hardware, lambda v: ask(hardware=v)),
-            self._axis("gpus", "GPUs of the node", _gpus, lambda v: ask(gpus=v)),
+            self._axis(
+                "hardware", "Hardware", lambda c: _hardware(c, state.kept.hardware),
+                lambda v: ask(hardware=v),
+            ),
+            self._axis(
+                "gpus", "GPUs of the node", lambda c: _gpus(c, state.deployment),
+                lambda v: ask(gpus=v),
+            ),
             self._axis("strategy", "Strategy", _strategy, lambda v: ask(strategy=v)),
             self._axis("nodes", "Nodes", _nodes, lambda v: ask(nodes=v)),
             *(
@@ -248,31 +257,44 @@ def _variant(config: Configuration) -> tuple[Pairs, Any, str]:
     return pairs(options_of(config)["variant"], label), config.variant_id, hint
 
 
-def _hardware(config: Configuration) -> tuple[Pairs, Any, str]:
+def _hardware(config: Configuration, own: str | None) -> tuple[Pairs, Any, str]:
     def label(option: Option) -> str:
         facts = option.facts
         dot = "● " if facts.get("verified") else ""
+        yours = " · yours" if option.id == own else ""
         count = facts["gpu_count"]
-        return f"{dot}{facts['brand']} {option.label} · {count}× {gb(facts['gpu_vram_gb'])}"
+        return f"{dot}{facts['brand']} {option.label} · {count}× {gb(facts['gpu_vram_gb'])}{yours}"
 
+    options = [*options_of(config)["hardware"]]
+    if own is not None and own not in {option.id for option in options}:
+        options += _own_hardware(config, own)
     node = config.node
     hint = f"{gb(node.vram_gb)} on each node. " + (
         f"● {standing_of(config).sentence}"
         if is_verified(config)
-        else "● marks hardware on which a run is stated; none is for this."
+        else "● marks hardware with a stated run; this has none."
     )
-    return pairs(options_of(config)["hardware"], label), config.hardware, hint
+    return pairs(options, label), config.hardware, hint
 
 
-def _gpus(config: Configuration) -> tuple[Pairs, Any, str]:
+def _own_hardware(config: Configuration, own: str) -> list[Option]:
+    """The reader's own GPUs as an option beside those of the catalog."""
+    admitted = admit(config.catalog, own)
+    rules = rules_of(admitted.catalog, config.entry)
+    found = rules.hardware_options(config.variant_id)
+    return [option for option in found if option.id == admitted.hardware]
+
+
+def _gpus(config: Configuration, deployment: Deployment | None) -> tuple[Pairs, Any, str]:
     count = config.node.gpu_count
     single = config.strategy is not None and config.strategy.deploy_type == "single_node"
     if count == 1 or not single:
         return [], None, ""
     used = config.profile.gpu_count
+    running = gpus_running(deployment) if deployment is not None else used
     counts = sorted({*(2**n for n in range(8) if 2**n <= count), count, used})
     options: Pairs = [(f"all {n}" if n == count else str(n), n) for n in counts]
-    hint = "" if used == count else f"{count - used} of {count} stay free"
+    hint = "" if running >= count else f"The engine takes {running}; {count - running} stay free."
     return options, used, hint
 
 

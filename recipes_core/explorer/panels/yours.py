@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recipes_core.deployment import ReaderValues
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.machine import this_machine
-from recipes_core.explorer.values import VALUE_FIELDS, make_values
+from recipes_core.explorer.values import VALUE_FIELDS, make_values, server_field
 from recipes_core.explorer.widgets import Kit, escape
-from recipes_core.selection import Selection
 
 if TYPE_CHECKING:
     from recipes_core.explorer.frontend import Page
     from recipes_core.explorer.state import ExplorerState
 
 FIELDS: dict[str, tuple[str, str, str]] = {
-    "model_path": ("Local model", "/models/…", "folder or mirror in place of the id"),
+    "model_path": ("Local model", "/models/…", "folder or mirror of this checkpoint"),
     "cache_folder": ("Cache folder", "~/.cache/huggingface", "of downloaded checkpoints"),
     "hf_token_var": ("Variable of the Hugging Face token", "HF_TOKEN",
                      "the variable's name, never the token"),
@@ -24,7 +22,7 @@ FIELDS: dict[str, tuple[str, str, str]] = {
                     "the variable's name, never the key"),
 }  # fmt: skip
 SERVER: dict[str, tuple[str, str, str]] = {
-    "served_name": ("Served name", "", "the model name that requests use"),
+    "served_name": ("Served name", "", "what requests call this model"),
     "host": ("Listen on", "0.0.0.0", "address of the HTTP server"),  # noqa: S104
     "port": ("Port", "8000", "of the HTTP server"),
 }
@@ -55,8 +53,9 @@ class YoursPanel:
                 self.server,
                 kit.html(
                     '<h3 class="rx-h3">Addresses, folders, variables</h3><p class="rx-source">Kept'
-                    " for this session and filled into every command. Never type a secret: commands"
-                    " name the variable that holds it.</p>"
+                    " for this session with the hardware and the server above, filled into every"
+                    " command, and all in the file. Never type a secret: commands name the variable"
+                    " that holds it.</p>"
                 ),
                 self.values,
                 kit.box([self.keep, self.forget], "rx-row"),
@@ -72,7 +71,7 @@ class YoursPanel:
         if config is None or deployment is None:
             return
         asked, values = config.selection, state.values
-        own = config.hardware if config.hardware not in state.catalog.hardware else ""
+        own = state.kept.hardware or ""
         self.hardware.fields = [
             {"name": "hardware", "kind": "text", "label": "GPUs of one node", "value": own,
              "placeholder": "8xA100-80GB, 4xL40S, 2xRTX 4090",
@@ -100,17 +99,13 @@ class YoursPanel:
         if text.strip():
             self._ask_hardware(text.strip())
         else:
-            self.state.ask(hardware=None)
+            self.state.drop_hardware()
 
     def _ask_hardware(self, text: str) -> None:
-        from recipes_core.catalog.own_hardware import parse_hardware
-
         try:
-            parse_hardware(self.state.catalog, text)
+            self.state.ask(hardware=self.state.keep_hardware(text), gpus=None)
         except RecipesError as error:
             self.state.problem = str(error)
-            return
-        self.state.ask(hardware=text, gpus=None)
 
     def _this_machine(self) -> None:
         found = this_machine(self.state.catalog)
@@ -122,14 +117,10 @@ class YoursPanel:
     # --- server -----------------------------------------------------------------------------
 
     def _server(self, name: str, text: str) -> None:
-        change: Any = None
-        if text.strip():
-            read = Selection.from_query([(name, text)])
-            if read.unread:
-                self.state.problem = f"{SERVER[name][0]}: {read.unread[0].reason}"
-                return
-            change = getattr(read, name)
-        self.state.ask(**{name: change})
+        try:
+            self.state.ask(**{name: server_field(name, text)})
+        except RecipesError as error:
+            self.state.problem = str(error)
 
     # --- values -----------------------------------------------------------------------------
 
@@ -150,7 +141,7 @@ class YoursPanel:
         self.page.download("recipes-values.json", self.state.values_text(), "application/json")
 
     def _forget(self) -> None:
-        self.state.set_values(ReaderValues())
+        self.state.forget()
 
     def _file(self, _: str, text: str) -> None:
         if text.strip():
