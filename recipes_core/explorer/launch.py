@@ -166,7 +166,8 @@ def lab(arguments: Sequence[str] = ()) -> int:
     """Open the explorer's notebook in JupyterLab.
 
     The notebooks of an installed package are copied to ``recipes-notebooks`` in the working
-    folder first, so that a reader can change them; those of a checkout are opened where they are.
+    folder first, so that a reader can change them; one that is there already is left as it is.
+    Those of a checkout are opened where they are.
 
     Returns:
         JupyterLab's exit code.
@@ -174,9 +175,7 @@ def lab(arguments: Sequence[str] = ()) -> int:
     set_catalogs(())
     folder = notebooks_dir()
     if folder.parent.name == "_data":
-        copy = Path.cwd() / "recipes-notebooks"
-        shutil.copytree(folder, copy, dirs_exist_ok=True)
-        folder = copy
+        folder = _copied(folder, Path.cwd() / "recipes-notebooks")
     prompt = (
         []
         if _has_gateway(arguments)
@@ -191,6 +190,14 @@ def lab(arguments: Sequence[str] = ()) -> int:
         *arguments,
     ]
     return subprocess.run(command, check=False).returncode
+
+
+def _copied(folder: Path, into: Path) -> Path:
+    into.mkdir(exist_ok=True)
+    for notebook in folder.glob("*.ipynb"):
+        if not (into / notebook.name).exists():
+            shutil.copy(notebook, into)
+    return into
 
 
 def _has_gateway(arguments: Sequence[str]) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+from unittest.mock import Mock
 
 import pytest
 
 from recipes_core.explorer import launch
+from tests.conftest import REPO
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +35,21 @@ def test_what_is_said_on_the_line_counts_more_than_the_variable(monkeypatch, tmp
 def test_nothing_is_made_up_where_nothing_was_chosen():
     launch.set_catalogs(())
     assert os.environ[launch.CATALOG_VARIABLE] == ""
+
+
+def test_a_notebook_that_a_reader_has_changed_is_never_written_over(monkeypatch, tmp_path):
+    inside = tmp_path / "_data" / "notebooks"
+    shutil.copytree(REPO / "notebooks", inside)
+    monkeypatch.setattr(launch, "notebooks_dir", lambda: inside)
+    ran = []
+    monkeypatch.setattr(
+        launch.subprocess, "run", lambda command, **_: ran.append(command) or Mock(returncode=0)
+    )
+    assert launch.lab() == 0
+    mine = tmp_path / "recipes-notebooks" / "explorer.ipynb"
+    assert str(mine) in ran[0]
+    mine.write_text("changed")
+    (mine.parent / "compare.ipynb").unlink()
+    assert launch.lab() == 0
+    assert mine.read_text() == "changed"
+    assert (mine.parent / "compare.ipynb").exists()
