@@ -252,12 +252,13 @@ def _from_catalog(
     log: EngineLog | None,
 ) -> Request | None:
     """A recipe with its own command, or a checkpoint whose facts are in the catalog."""
-    from recipes_core.catalog.loader import load_catalog
+    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
     from recipes_core.errors import UnknownRecipeError
     from recipes_core.sizing.checkpoint import load_checkpoint
+    from recipes_core.sizing.configuration import roots_of
 
-    catalog = load_catalog(*options.catalog) if options.catalog else load_catalog()
-    known = load_checkpoint(tuple(catalog.roots.values()), subject)
+    catalog = load_catalog(*chosen_catalogs(options.catalog or ()))
+    known = load_checkpoint(roots_of(catalog), subject)
     if log is not None:
         # The log says how the engine was started; the recipe's own command does not matter.
         if known is None:
@@ -298,7 +299,7 @@ def _from_recipe(
         print(f"note: {adjustment.axis}: {adjustment.reason}", file=sys.stderr)
     deployment = deploy(config)
     known = adapter.checkpoint_of(
-        tuple(catalog.roots.values()),
+        adapter.roots_of(catalog),
         config.model_id,
         config.recipe.model.parameter_count,
         config.variant,

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.documents import HardwareProfile, Variant
+from recipes_core.catalog.loader import builtin_dir
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.sizing.architecture import Architecture
@@ -123,7 +125,7 @@ def size_processes(config: Configuration, deployment: Deployment) -> list[tuple[
         return []
     model = config.recipe.model
     known = checkpoint_of(
-        _roots(config),
+        roots_of(config.catalog),
         config.model_id,
         model.parameter_count,
         config.variant,
@@ -163,8 +165,9 @@ def size_configuration(config: Configuration, deployment: Deployment) -> Sizing 
     return min(found, key=lambda s: (s.fits is not False, s.max_concurrency or 0.0))
 
 
-def _roots(config: Configuration) -> Sequence[Path]:
-    return tuple(config.catalog.roots.values())
+def roots_of(catalog: Catalog) -> Sequence[Path]:
+    """Where facts of checkpoints are: what comes with the package, then the catalog's own."""
+    return (builtin_dir(), *catalog.roots.values())
 
 
 _RANK_FLAGS = frozenset(

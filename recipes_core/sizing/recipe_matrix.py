@@ -9,7 +9,7 @@ from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError
 from recipes_core.selection import Selection
-from recipes_core.sizing.configuration import checkpoint_of, gpu_of, size_processes
+from recipes_core.sizing.configuration import checkpoint_of, gpu_of, roots_of, size_processes
 from recipes_core.sizing.matrix import Cell, Entry
 
 
@@ -65,7 +65,7 @@ def _cell(entry: Entry, base: Configuration, asked: Selection) -> Cell:
     )
     model = config.recipe.model
     known = checkpoint_of(
-        tuple(config.catalog.roots.values()),
+        roots_of(config.catalog),
         config.model_id,
         model.parameter_count,
         config.variant,

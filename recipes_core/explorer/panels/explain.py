@@ -66,13 +66,13 @@ class ExplainPanel:
         """What the command takes on the chosen hardware, where its checkpoint is known."""
         from recipes_core.sizing import size
         from recipes_core.sizing.checkpoint import load_checkpoint
-        from recipes_core.sizing.configuration import gpu_of
+        from recipes_core.sizing.configuration import gpu_of, roots_of
 
         config = self.state.configuration
         if config is None or explained.model is None or explained.argv[1] != "serve":
             return ""
         try:
-            known = load_checkpoint(tuple(config.catalog.roots.values()), explained.model)
+            known = load_checkpoint(roots_of(config.catalog), explained.model)
             if known is None:
                 return '<p class="rx-source">Nothing is known of its checkpoint’s layers.</p>'
             gpu = gpu_of(config.hardware, config.profile)
