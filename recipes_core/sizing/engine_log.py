@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 from recipes_core.sizing.hardware import GIB
 from recipes_core.sizing.result import Sizing
@@ -186,6 +186,60 @@ class Difference:
         return (self.ours / self.logged - 1) * 100
 
 
+class OtherEngine(NamedTuple):
+    """One way in which a log's engine is not the one that was sized."""
+
+    name: str
+    """As the engine's arguments are called; ``vllm`` for the release."""
+    logged: str
+    ours: str
+
+
+def other_engine(log: EngineLog, sizing: Sizing) -> list[OtherEngine]:
+    """How the engine of a log was started otherwise than the one that was sized.
+
+    Args:
+        log: What was parsed.
+        sizing: The engine beside which it is put.
+
+    Returns:
+        What both are known to have and do not share; a checkpoint in a local folder is not judged.
+    """
+    settings = sizing.settings
+    if settings is None:
+        return []
+    args, said = settings.args, dict(log.arguments)
+    said.setdefault("max_model_len", said.pop("max_seq_len", ""))
+    for name, figure in (
+        ("max_model_len", "concurrency_length"),
+        ("gpu_memory_utilization", "utilization"),
+        ("max_num_batched_tokens", "max_num_batched_tokens"),
+    ):
+        if not said.get(name) and figure in log.figures:
+            said[name] = f"{log.figures[figure].value:g}"
+    if said.get("model", "").startswith(("/", ".", "~")):
+        del said["model"]
+    ours = {
+        "model": args.model,
+        "vllm": sizing.vllm,
+        "tensor_parallel_size": args.tp,
+        "pipeline_parallel_size": args.pp,
+        "data_parallel_size": args.dp,
+        "max_model_len": sizing.max_model_len,
+        "gpu_memory_utilization": f"{sizing.utilization:g}",
+        "max_num_seqs": settings.seqs,
+        "max_num_batched_tokens": settings.tokens,
+        "kv_cache_dtype": settings.kv.kv_dtype,
+        "enforce_eager": args.eager,
+    }
+    said["vllm"] = log.vllm or ""
+    return [
+        OtherEngine(name, said[name], str(value))
+        for name, value in ours.items()
+        if said.get(name) not in (None, "", "None", "auto", str(value)) and value not in (None, "")
+    ]
+
+
 _ROUNDING = 0.005 * GIB
 _WHY = {
     "weights": "Another checkpoint, quantization or release than the one sized, or a draft model "
@@ -245,6 +299,13 @@ def compare_log(
     if share is not None:
         ours = sizing.max_concurrency
         entry = _difference("max_concurrency", "times", share, ours, limits=None, rounding=0.005)
+        length = log.figures.get("concurrency_length")
+        if length is not None and sizing.max_model_len not in (None, int(length.value)):
+            why = (
+                f"The log's is for requests of {length.value:,.0f} tokens, ours for"
+                f" {sizing.max_model_len:,}."
+            )
+            entry = replace(entry, explanation=why)
         found.append(entry)
     if at_logged is not None and tokens is not None:
         spread = tokens.value * _ROUNDING / max(at_logged.available or 1, 1) + 1

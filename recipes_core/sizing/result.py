@@ -84,6 +84,14 @@ class Sizing:
         return math.ceil(self.utilization * self.gpu.memory)
 
     @property
+    def caches(self) -> int:
+        """Caches of this kind that the engine has: one for each data parallel rank.
+
+        `kv_tokens` and `max_concurrency` are those of one, as each rank logs them.
+        """
+        return self.settings.args.dp if self.settings is not None else 1
+
+    @property
     def log_lines(self) -> tuple[str, ...]:
         """What the engine is predicted to print at start."""
         lines: list[str] = []

@@ -59,7 +59,7 @@ def test_find_change_read_compare_share_reopen(browser, ours, theme, width, heig
     share = page.get_by_label("Share of each GPU")
     expect(share).to_be_visible()
     expect(page.locator(".rx-panel-place")).to_contain_text("GPU")
-    share.fill("20")
+    share.fill("18")
     expect(page.locator(".rx-command .rx-code")).to_contain_text("--gpu-memory-utilization 0.8")
     # Compare.
     compare.click()

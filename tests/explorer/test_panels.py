@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recipes_core import configure, deploy, load_catalog, script
 from recipes_core.errors import RecipesError, RenderRefusedError
 from recipes_core.explorer import explorer
-from recipes_core.explorer.panels.fit import answers_of, frontier_html, log_html
-from recipes_core.explorer.panels.memory import (
+from recipes_core.explorer.panels.dials import (
     DIALS,
     dial_field,
     dials_of,
-    equations_html,
     read_dial,
+    undialled,
+)
+from recipes_core.explorer.panels.fit import answers_of, frontier_html, matrix_html
+from recipes_core.explorer.panels.memory import (
+    declared_html,
+    equations_html,
+    figures_html,
+    verdict_html,
     verdict_text,
 )
+from recipes_core.explorer.panels.pasted_log import log_html
 from recipes_core.explorer.panels.share import FORMS, snippet
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.view import Explorer
 from recipes_core.render.comparison import compare
+from recipes_core.selection import Selection
+from recipes_core.sizing import size
+from recipes_core.sizing.answers import most_users
+from recipes_core.sizing.configuration import size_configuration
+from recipes_core.sizing.recipe_matrix import recipe_cells
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
 ASKED = ("hardware=h200", "hardware=h200&strategy=single_node_dep", "hardware=b200")
@@ -55,10 +69,104 @@ def test_each_stop_of_each_dial_can_be_asked_and_is_shown_again(state, name):
     dial = next(d for d in dials_of(state.configuration, state.tightest) if d.name == name)
     for stop in (dial.stops[0], dial.stops[-1], ""):
         state.ask(**read_dial(name, stop))
-        shown = dial_field(dial, state.selection)
+        shown = dial_field(dial, state.selection, {})
         assert shown["value"] == stop
         assert stop in {value for _, value in shown.get("stops", shown.get("options"))}
         assert not [n for n in state.notices if n.axis == name]
+
+
+def _field(state, name):
+    config = state.configuration
+    engine = state.deployment.processes[0]
+    written = {flag.name: " ".join(flag.values) for flag, _ in engine.flags}
+    dial = next(d for d in dials_of(config, undialled(config)) if d.name == name)
+    return dial_field(dial, config.selection, written)
+
+
+def test_a_slider_stands_at_the_figure_that_holds_before_it_is_moved(state):
+    native = state.tightest.max_model_len
+    field = _field(state, "max_model_len")
+    at = [value for _, value in field["stops"]].index("")
+    assert field["stops"][at][0] == f"{native:,} tokens"
+    numbers = [int(text.split()[0].replace(",", "")) for text, _ in field["stops"]]
+    assert numbers == sorted(set(numbers))
+    state.ask(max_model_len=65536)
+    moved = _field(state, "max_model_len")
+    assert [f"{native:,} tokens", ""] in moved["stops"], "the way back keeps its figure"
+    assert moved["value"] == "65536"
+
+
+def test_a_dial_says_what_it_does_to_the_command(state):
+    assert "a choice adds --max-num-seqs" in _field(state, "max_num_seqs")["hint"]
+    state.ask(max_num_seqs=64)
+    assert _field(state, "max_num_seqs")["hint"] == "--max-num-seqs 64, your choice"
+    command = script(state.deployment.processes[0])
+    assert "--max-num-seqs 64" in command
+
+
+def test_data_parallel_ranks_are_counted_together(state):
+    state.ask(strategy="single_node_dep")
+    sized = state.tightest
+    assert sized.caches == 8
+    _, text = verdict_text(sized)
+    assert f"{sized.kv_tokens * 8:,} together" in text
+    assert f"{sized.max_concurrency * 8:,.2f} requests" in text
+    rows = dict(answers_of(state.configuration, sized, 32, 8192))
+    most = most_users(sized, 8192)
+    answer = next(v for k, v in rows.items() if k.startswith("Most requests of 8,192"))
+    assert answer.startswith(f"{most * 8:,} requests, {most:,} on each of 8")
+    assert f">{most * 8:,}</text>" in frontier_html(sized)
+
+
+def test_each_cell_of_the_matrix_is_what_the_core_computes(catalog, state):
+    html = matrix_html(state.configuration)
+    cells = [cell.sizing for cell in recipe_cells(catalog, V32) if cell.sizing is not None]
+    assert len(cells) > 10
+    for sized in cells:
+        assert f"{sized.weights / (1 << 30):,.2f} GiB of weights per GPU, computed" in html
+        assert f"{sized.kv_tokens * sized.caches:,} tokens" in html
+
+
+def test_each_figure_says_where_it_is_from(state):
+    html = figures_html(state.configuration, state.tightest)
+    assert html.count(">computed</span>") >= len(state.tightest.per_gpu)
+    assert "GB as sold" not in html, "a B200 was read"
+    state.ask(hardware="b300")
+    assert not state.tightest.gpu.measured
+    html = figures_html(state.configuration, state.tightest)
+    assert "268 GB as sold" in html
+    assert "as its driver reports it" not in html
+
+
+def test_a_variant_that_cannot_run_here_is_not_said_to_fit(state):
+    state.ask(hardware="h200")
+    row = declared_html(state.configuration).split("NVFP4", 1)[1]
+    assert "needs NVIDIA Blackwell" in row
+    assert "fits on" not in row
+
+
+def test_a_cache_given_in_bytes_is_not_derived_from_the_share(state):
+    sized = state.tightest
+    args = replace(sized.settings.args, kv_cache_bytes=30 << 30)
+    given = size(sized.settings.arch, sized.gpu, args, vllm=sized.vllm)
+    text = equations_html(given)
+    assert "30.00 GiB, given by --kv-cache-memory-bytes" in text
+    assert "share − weights" not in text
+    assert "declared" in figures_html(state.configuration, given)
+
+
+def test_what_is_declared_only_is_set_against_what_is_there(state):
+    config = state.configuration
+    html = verdict_html(config, None)
+    assert f"{config.memory_needed_gb:,.0f} GB" in html
+    assert "declared" in html
+
+
+def test_facts_that_come_with_the_package_serve_every_catalog(shared):
+    theirs = load_catalog(shared / "upstream", only=[V32])
+    config = configure(theirs, V32, "hardware=h200")
+    sized = size_configuration(config, deploy(config))
+    assert sized.basis == "computed"
 
 
 def test_a_dial_changes_command_and_memory_alike(state):
@@ -76,7 +184,7 @@ def test_what_is_no_value_of_a_dial_is_refused():
 def test_the_answers_agree_with_the_figures(state):
     rows = dict(answers_of(state.configuration, state.tightest, 6, state.tightest.max_model_len))
     most = next(v for k, v in rows.items() if k.startswith("Most requests"))
-    assert most == str(int(state.tightest.max_concurrency))
+    assert most == f"{int(state.tightest.max_concurrency)} requests"
 
 
 def test_the_frontier_falls_with_the_length(state):
@@ -92,6 +200,23 @@ def test_a_log_is_judged_figure_by_figure(state):
     html = log_html(state.tightest, "Model loading took 99.00 GiB memory and 5 seconds\n")
     assert "apart" in html
     assert "No line about memory" in log_html(state.tightest, "<b>nothing</b>")
+
+
+def test_a_log_of_another_engine_says_so_and_turns_the_dials(state):
+    log = """Initializing a V1 LLM engine (v0.31.0) with config: model='x/<b>', max_seq_len=10000
+Model loading took 79.74 GiB and 31.1 seconds
+GPU KV cache size: 653,808 tokens
+Maximum concurrency for 10,000 tokens per request: 65.38x
+"""
+    html = log_html(state.tightest, log)
+    assert "max model len 10,000 (here 163,840)" in html
+    assert "ours for 163,840" in html
+    assert "653,808 tokens" in html
+    assert "<b>" not in html
+    wish = html.split('data-rx-value="')[1].split('"')[0].replace("&amp;", "&")
+    state.ask(**Selection.from_query(wish).asked())
+    assert state.tightest.max_model_len == 10_000
+    assert state.tightest.vllm == "0.31.0"
 
 
 @pytest.mark.parametrize("form", list(FORMS))

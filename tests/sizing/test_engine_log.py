@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recipes_core.sizing import H100, size
-from recipes_core.sizing.engine_log import compare_log, parse_engine_log
+from recipes_core.sizing.engine_log import compare_log, other_engine, parse_engine_log
 from tests.sizing.rows import GIB, architecture
 
 OLD = """\
@@ -138,3 +138,21 @@ def test_weights_line_of_many_releases(line: str) -> None:
 def test_negative_available_memory() -> None:
     log = parse_engine_log("Available KV cache memory: -3.10 GiB")
     assert log.available_kv[0].value == pytest.approx(-3.10 * GIB)
+
+
+def test_how_a_logs_engine_was_started_otherwise_is_told(shared: Path) -> None:
+    arch = architecture(shared, "meta-llama/Llama-3.1-8B-Instruct")
+    flags = ["vllm", "serve", "meta-llama/Llama-3.1-8B-Instruct", "--max-model-len", "4096"]
+    sized = size(arch, H100, flags, vllm="0.19.0")
+    found = {
+        item.name: (item.logged, item.ours) for item in other_engine(parse_engine_log(OLD), sized)
+    }
+    assert found == {
+        "vllm": ("0.11.0", "0.19.0"),
+        "tensor_parallel_size": ("2", "1"),
+        "max_model_len": ("8192", "4096"),
+    }
+    lengths = [d for d in compare_log(parse_engine_log(OLD), sized) if d.name == "max_concurrency"]
+    assert "requests of 8,192 tokens, ours for 4,096" in lengths[0].explanation
+    own = OLD.replace("model='meta-llama/Llama-3.1-8B-Instruct'", "model='/data/llama'")
+    assert "model" not in {item.name for item in other_engine(parse_engine_log(own), sized)}

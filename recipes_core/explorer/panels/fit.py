@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError
+from recipes_core.explorer.panels.dials import DIALS
 from recipes_core.explorer.panels.figures import count, gib, table_html
 from recipes_core.explorer.panels.head import gpus_running
-from recipes_core.explorer.panels.memory import DIALS
+from recipes_core.explorer.panels.pasted_log import log_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import selection_of
 from recipes_core.selection import Selection
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from recipes_core.sizing import Sizing
 
 MAX_USERS, MAX_TOKENS = 100_000, 100_000_000
-WIDTH, HEIGHT, LEFT, BOTTOM = 640, 240, 52, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 270, 58, 30, 30, 50
+CROWDED = 56
+"""Two labels of the curve touch below this distance."""
 
 
 class FitPanel:
@@ -89,9 +92,11 @@ class FitPanel:
                 '<p class="rx-empty">The KV cache of this checkpoint is not known here, so no'
                 " question about users or context can be answered.</p>"
             )
-        users, tokens = int(self.users), int(self.tokens)
-        return table_html(
-            ["Question", "Answer"], answers_of(config, sizing, users, tokens), "What it would take"
+        rows = answers_of(config, sizing, int(self.users), int(self.tokens))
+        which = f"the engine “{sizing.process}”, the tightest" if config.pools else "this engine"
+        return table_html(["Question", "Answer"], rows, "What it would take") + (
+            f'<p class="rx-source"><b>{escape(sizing.basis)}</b> for {escape(which)}, vLLM'
+            f" {escape(sizing.vllm)}; the bands under GPU memory hold here too.</p>"
         )
 
     # --- variants × hardware ----------------------------------------------------------------
@@ -126,28 +131,23 @@ def answers_of(
     )
 
     settings = sizing.settings
-    ranks = settings.args.dp if settings is not None else 1
+    ranks = sizing.caches
     each = math.ceil(users / ranks)
-    where = f" on each of {ranks} data-parallel ranks" if ranks > 1 else ""
+    wish = f"{users:,} requests of {tokens:,} tokens"
     share = lowest_utilization(sizing, each, tokens)
-    longest = _or_none(longest_context(sizing, each), "tokens")
     rows = [
-        (f"Longest context for {users:,} at once", longest),
-        (f"Most requests of {tokens:,} tokens at once",
-         _or_none(most_users(sizing, tokens), "") + where),
-        (f"Least share of each GPU for {users:,} × {tokens:,} tokens",
-         f"{share:.2f}" if share is not None else "more than the whole GPU"),
+        (f"Longest context for {users:,} requests at once",
+         _or_none(longest_context(sizing, each), "tokens")),
+        (f"Most requests of {tokens:,} tokens at once", _most(sizing, most_users(sizing, tokens))),
+        (f"Least share of each GPU for {wish}",
+         "more than the whole GPU" if share is None
+         else f"{share:.2f} (--gpu-memory-utilization {share:.2f})"),
     ]  # fmt: skip
     if settings is not None:
         found = fewest_gpus(
             settings.arch, settings.gpu, settings.args, users=each, length=tokens, vllm=sizing.vllm
         )
-        text = "more than 128, or not known"
-        if found is not None and found.settings is not None:
-            args = found.settings.args
-            gpus = args.tp * args.pp * args.dp
-            text = f"{gpus} (TP={args.tp}" + (f" DP={args.dp}" if args.dp > 1 else "") + ")"
-        rows.append((f"Fewest {config.node.display_name} for that", text))
+        rows.append((f"Fewest {config.node.display_name} for {wish}", _fewest(found)))
     rows += [
         (f"Worth trying: {' '.join(item.flags)}",
          f"{item.text} KV cache {item.before:,} → {item.after:,} tokens over all GPUs.")
@@ -156,10 +156,32 @@ def answers_of(
     return [(escape(question), escape(answer)) for question, answer in rows]
 
 
+def _most(sizing: Sizing, number: int | None) -> str:
+    """The most requests, over all data-parallel ranks, and what limits them."""
+    if not number or sizing.settings is None:
+        return _or_none(number, "requests")
+    text = f"{number * sizing.caches:,} requests"
+    if sizing.caches > 1:
+        text += f", {number:,} on each of {sizing.caches} data-parallel ranks"
+    if number == sizing.settings.seqs:
+        text += f"; --max-num-seqs allows no more than {number:,}, the cache would hold them"
+    return text
+
+
+def _fewest(found: Sizing | None) -> str:
+    if found is None or found.settings is None:
+        return "more than 128, or not known"
+    args = found.settings.args
+    gpus = args.tp * args.pp * args.dp
+    nodes = math.ceil(gpus / found.gpu.per_node)
+    sizes = f"TP={args.tp}" + (f" DP={args.dp}" if args.dp > 1 else "")
+    return f"{gpus} GPUs ({sizes})" + (f" over {nodes} nodes" if nodes > 1 else "")
+
+
 def _or_none(number: int | None, unit: str) -> str:
     if number is None:
         return "not known"
-    return f"{number:,} {unit}".strip() if number else "none fits"
+    return f"{number:,} {unit}" if number else "none fits"
 
 
 def frontier_html(sizing: Sizing | None) -> str:
@@ -169,15 +191,21 @@ def frontier_html(sizing: Sizing | None) -> str:
     from recipes_core.sizing.answers import most_users
 
     lengths = [1 << n for n in range(10, 24) if 1 << n < sizing.max_model_len]
-    points = [(n, most_users(sizing, n) or 0) for n in (*lengths, sizing.max_model_len)]
-    points = [(n, users) for n, users in points if users]
+    found = [(n, most_users(sizing, n) or 0) for n in (*lengths, sizing.max_model_len)]
+    points = [(n, users * sizing.caches) for n, users in found if users]
     if len(points) < 2:
         return ""
     rows = [[f"{n:,}", f"{users:,}"] for n, users in points]
     table = table_html(["Tokens of each", "Requests at once"], rows, "Context by requests", (0, 1))
+    limits = ["cache"]
+    if sizing.settings is not None and found[0][1] == sizing.settings.seqs:
+        limits.append(f"--max-num-seqs {sizing.settings.seqs:,}")
+    if sizing.caches > 1:
+        limits.append(f"over {sizing.caches} data-parallel ranks")
     return (
-        f'<h3 class="rx-h3">Context against requests at once</h3>{_curve(points)}'
-        f"<details><summary>The same as a table</summary>{table}</details>"
+        '<h3 class="rx-h3">Context against requests at once</h3>'
+        f'<p class="rx-source"><b>{escape(sizing.basis)}</b>; limited by {", ".join(limits)}</p>'
+        f"{_curve(points)}<details><summary>The same as a table</summary>{table}</details>"
     )
 
 
@@ -187,27 +215,37 @@ def _curve(points: list[tuple[int, int]]) -> str:
     high = math.log2(most) or 1
 
     def place(tokens: int, users: int) -> tuple[float, float]:
-        x = LEFT + (WIDTH - LEFT - 20) * math.log2(tokens / first) / span
-        y = HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 16) * math.log2(users) / high
+        x = LEFT + (WIDTH - LEFT - RIGHT) * math.log2(tokens / first) / span
+        y = HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * math.log2(users) / high
         return round(x, 1), round(y, 1)
 
     spots = [place(*point) for point in points]
     line = " ".join(f"{x},{y}" for x, y in spots)
     floor = HEIGHT - BOTTOM
     marks = []
-    for (tokens, users), (x, y) in zip(points, spots, strict=True):
-        name = f"{tokens // 1024}k" if tokens >= 1024 else str(tokens)
+    for number, ((tokens, users), (x, y)) in enumerate(zip(points, spots, strict=True)):
+        name = f"{tokens / 1024:g}k" if tokens % 128 == 0 else f"{tokens:,}"
         marks.append(
             f'<circle cx="{x}" cy="{y}" r="3"><title>{tokens:,} tokens: {users:,} at once</title>'
-            f'</circle><text x="{x}" y="{floor + 16}" text-anchor="middle">{name}</text>'
-            f'<text x="{x}" y="{y - 7}" text-anchor="middle">{users:,}</text>'
+            "</circle>"
         )
+        # The last length is the longest request: its neighbour gives way where they would touch.
+        if number == len(points) - 2 and spots[-1][0] - x < CROWDED:
+            continue
+        marks.append(
+            f'<text x="{x}" y="{floor + 18}" text-anchor="middle">{name}</text>'
+            f'<text x="{x}" y="{y - 8}" text-anchor="middle">{users:,}</text>'
+        )
+    middle = (LEFT + WIDTH - RIGHT) / 2
     return (
         f'<svg class="rx-frontier" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Requests'
         f' at once, from {most:,} at {first:,} tokens to {points[-1][1]:,} at {last:,}">'
         f'<path class="rx-axis-line" d="M{LEFT},8V{floor}H{WIDTH - 12}"/>'
         f'<polygon class="rx-area" points="{spots[0][0]},{floor} {line} {spots[-1][0]},{floor}"/>'
-        f'<polyline class="rx-curve" points="{line}"/>{"".join(marks)}</svg>'
+        f'<polyline class="rx-curve" points="{line}"/>{"".join(marks)}'
+        f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">tokens of each request</text>'
+        f'<text transform="translate(16 {floor / 2}) rotate(-90)" text-anchor="middle">'
+        "requests at once</text></svg>"
     )
 
 
@@ -238,8 +276,9 @@ def matrix_html(config: Configuration) -> str:
     return (
         '<h3 class="rx-h3">Each variant on each hardware</h3>'
         f"{table.replace('rx-table', 'rx-table rx-matrix', 1)}"
-        '<p class="rx-source">Each as the recipe runs there by default, with your dials. GB as'
-        " sold; tokens and requests are computed where the checkpoint's layers are known.</p>"
+        '<p class="rx-source">Each as the recipe runs there by default, with your dials; choose one'
+        " to open it. “Enough” compares GB as sold with what the recipe asks for, where the layers"
+        " of the checkpoint are not known; “fits” is computed layer by layer.</p>"
     )
 
 
@@ -253,69 +292,36 @@ def _cell(config: Configuration, asked: Selection) -> str:
     except RecipesError as error:
         return f'<span class="rx-source">{escape(error)}</span>'
     query = selection_of(found, name_hardware=True).with_(**dict.fromkeys(DIALS)).to_query()
-    gpus = gpus_running(deployment)
-    size = f"{gpus} GPU{'s' if gpus > 1 else ''}"
-    kind, lines = _verdict(found, sizing)
+    kind, verdict, detail = _verdict(found, sizing)
+    if deployment.layouts:
+        gpus = gpus_running(deployment)
+        place = f"{gpus} GPU{'s' if gpus > 1 else ''}"
+    else:
+        place = f"{found.nodes} node{'s' if found.nodes > 1 else ''}"
+    lines = "<br>".join(escape(line) for line in detail)
     return (
         f'<button type="button" class="rx-cell" data-rx-send="open" data-rx-value="{escape(query)}"'
-        f' title="Open this configuration"><span class="{kind}">{escape(lines[0])}</span>'
-        f" on {size}<br><span class='rx-source'>{escape(lines[1])}</span></button>"
+        f' title="Open this configuration"><span class="{kind}">{verdict}</span>'
+        f" on {place}<br><span class='rx-source'>{lines}</span></button>"
     )
 
 
-def _verdict(config: Configuration, sizing: Sizing | None) -> tuple[str, tuple[str, str]]:
+def _verdict(config: Configuration, sizing: Sizing | None) -> tuple[str, str, list[str]]:
+    """A CSS class, a word or two, and the figures behind them with their origin."""
     if sizing is None or sizing.fits is None:
         needed, have = config.memory_needed_gb, config.gpus_used * config.profile.gpu_vram_gb
-        fits = needed <= have
-        text = f"{needed:,.0f} of {have:,.0f} GB, declared"
-        return ("rx-yes", ("fits", text)) if fits else ("rx-no", ("does not fit", text))
+        detail = [f"asks for {needed:,.0f} of {have:,.0f} GB, declared"]
+        if needed > have:
+            return "rx-no", "too little", detail
+        return "rx-yes", "enough", detail
+    weights = f"{gib(sizing.weights)} of weights per GPU, {sizing.basis}"
     if not sizing.fits:
-        return "rx-no", ("does not fit", f"{gib(sizing.shortfall)} missing per GPU, {sizing.basis}")
-    if sizing.kv_tokens is None or sizing.max_concurrency is None:
-        return "rx-yes", ("fits", sizing.basis)
-    text = f"{count(sizing.kv_tokens)} tokens, {sizing.max_concurrency:.1f}× full length"
-    return "rx-yes", ("fits", text)
-
-
-def log_html(sizing: Sizing | None, text: str) -> str:
-    """A pasted log's figures beside ours."""
-    from recipes_core.sizing.engine_log import compare_log, parse_engine_log
-
-    log = parse_engine_log(text)
-    if log.is_empty:
-        return '<p class="rx-notice">No line about memory was found in this text.</p>'
-    if sizing is None or sizing.basis == "declared":
-        return '<p class="rx-notice">Nothing is computed here to set beside this log.</p>'
-    rows = []
-    for item in compare_log(log, sizing, _at_logged(log, sizing)):
-        kind = {"equal": "rx-yes", "near": "rx-yes", "apart": "rx-no"}.get(item.verdict, "rx-dim")
-        off = "" if item.percent is None else f"{item.percent:+.1f}%"
-        rows.append([
-            escape(item.name.replace("_", " ")), _figure(item.logged, item.unit),
-            _figure(item.ours, item.unit), off,
-            f'<span class="{kind}">{item.verdict}</span>', escape(item.explanation),
-        ])  # fmt: skip
-    release = ""
-    if log.vllm and log.vllm != sizing.vllm:
-        release = (
-            f'<p class="rx-notice">The log is of vLLM {escape(log.vllm)}; ours are for'
-            f" {escape(sizing.vllm)}. Choose the release under GPU memory.</p>"
+        missing = (
+            sizing.problems[0] if sizing.problems else f"{gib(sizing.shortfall)} missing per GPU"
         )
-    head = ["Figure", "Log", "Ours", "Off by", "", "Why"]
-    return release + table_html(head, rows, "The log beside our figures", (1, 2, 3))
-
-
-def _at_logged(log: Any, sizing: Sizing) -> Sizing | None:
-    from recipes_core.sizing.estimate import size_settings
-
-    if sizing.settings is None or not log.available_kv or log.available_kv[0].value < 1:
-        return None
-    return size_settings(sizing.settings, int(log.available_kv[0].value))
-
-
-def _figure(value: float | None, unit: str) -> str:
-    if value is None:
-        return "not known"
-    return {"bytes": gib(value), "tokens": f"{value:,.0f}", "times": f"{value:.2f}×"}.get(
-        unit, f"{value:g}"
-    )
+        return "rx-no", "does not start" if sizing.problems else "does not fit", [weights, missing]
+    if sizing.kv_tokens is None or sizing.max_concurrency is None:
+        return "rx-yes", "fits", [weights]
+    tokens = count(sizing.kv_tokens * sizing.caches)
+    many = f"{sizing.max_concurrency * sizing.caches:,.1f}"
+    return "rx-yes", "fits", [weights, f"{tokens} tokens, {many}× full length"]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from recipes_core.configuration import Configuration
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.panels.axes import gb
+from recipes_core.explorer.panels.dials import (
+    DIALS,
+    dial_field,
+    dials_of,
+    read_dial,
+    undialled,
+)
 from recipes_core.explorer.panels.figures import (
     BASIS,
     PARTS,
@@ -19,110 +25,11 @@ from recipes_core.explorer.panels.figures import (
     table_html,
 )
 from recipes_core.explorer.widgets import Kit, escape
-from recipes_core.selection import Selection
 
 if TYPE_CHECKING:
     from recipes_core.explorer.frontend import Page
     from recipes_core.explorer.state import ExplorerState
     from recipes_core.sizing import Sizing
-
-DIALS = (
-    "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization",
-    "kv_cache_dtype", "vllm",
-)  # fmt: skip
-KV_TYPES = ("auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2")
-SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-BATCHES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
-
-
-class Dial(NamedTuple):
-    """A slider over stops, or a list of choices where it is no ``slider``."""
-
-    name: str
-    label: str
-    hint: str
-    stops: tuple[str, ...]
-    now: str = ""
-    """What the engine takes where nothing is asked."""
-    unit: str = ""
-    slider: bool = True
-
-
-def dials_of(config: Configuration, sizing: Sizing | None) -> list[Dial]:
-    """The dials of a configuration with their stops."""
-    settings = sizing.settings if sizing is not None else None
-    native = config.recipe.model.context_length or 0
-    lengths = [n << 10 for n in (2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)]
-    lengths = [n for n in lengths if not native or n < native] + ([native] if native else [])
-    longest = f"{sizing.max_model_len:,}" if sizing is not None and sizing.max_model_len else ""
-    share = f"{sizing.utilization:g}" if sizing is not None else ""
-    shares = tuple(f"{n / 100:.2f}" for n in range(50, 99, 2))
-    return [
-        Dial("max_model_len", "Longest context", "--max-model-len", _texts(lengths), longest,
-             "tokens"),
-        Dial("max_num_seqs", "Sequences at once", "--max-num-seqs", _texts(SEQUENCES),
-             _of(settings, "seqs")),
-        Dial("max_num_batched_tokens", "Tokens per step", "--max-num-batched-tokens",
-             _texts(BATCHES), _of(settings, "tokens"), "tokens"),
-        Dial("gpu_memory_utilization", "Share of each GPU", "--gpu-memory-utilization", shares,
-             share),
-        Dial("kv_cache_dtype", "KV cache type", "--kv-cache-dtype", KV_TYPES, slider=False),
-        Dial("vllm", "vLLM release", "pins install, image and the rules of the memory model",
-             _releases(), slider=False),
-    ]  # fmt: skip
-
-
-def dial_field(dial: Dial, asked: Selection) -> dict[str, Any]:
-    """A dial as a field of a form; its first stop leaves the choice to recipe and engine."""
-    value = getattr(asked, dial.name)
-    text = "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
-    stops = list(dial.stops)
-    if text and text not in stops:
-        stops = sorted({*stops, text}, key=_size) if dial.slider else [text, *stops]
-    unset = f"as it is ({dial.now})" if dial.now else "as it is"
-    pairs = [[unset, ""], *([f"{_number(stop)} {dial.unit}".strip(), stop] for stop in stops)]
-    kind, listed = ("range", "stops") if dial.slider else ("select", "options")
-    return {
-        "name": dial.name, "kind": kind, "label": dial.label, "value": text, listed: pairs,
-        "hint": dial.hint,
-    }  # fmt: skip
-
-
-def _texts(numbers: Iterable[int]) -> tuple[str, ...]:
-    return tuple(map(str, numbers))
-
-
-def _size(text: str) -> float:
-    return float(text) if text.replace(".", "", 1).isdigit() else 0.0
-
-
-def _of(settings: Any, name: str) -> str:
-    value = getattr(settings, name, None)
-    return f"{value:,}" if isinstance(value, int) else ""
-
-
-def _releases() -> tuple[str, ...]:
-    from recipes_core.vllm_cli.tables import versions
-
-    return tuple(reversed(versions()))[:16]
-
-
-def _number(text: str) -> str:
-    return f"{int(text):,}" if text.isdigit() else text
-
-
-def read_dial(name: str, text: str) -> dict[str, Any]:
-    """The change that a dial asks.
-
-    Raises:
-        RecipesError: The text is no value of it.
-    """
-    if not text:
-        return {name: None}
-    read = Selection.from_query([(name, text)])
-    if read.unread:
-        raise RecipesError(f"{name}: {read.unread[0].reason}")
-    return {name: getattr(read, name)}
 
 
 class MemoryPanel:
@@ -144,25 +51,47 @@ class MemoryPanel:
     def refresh(self) -> None:
         """Show the figures."""
         config = self.state.configuration
-        if config is None:
+        if config is None or self.state.deployment is None:
             return
         sizing = self.state.tightest
         self.verdict.value = verdict_html(config, sizing, self.state.sizing_problem)
         engines = [(process.name, sized) for process, sized in self.state.sizings]
         self.figures.value = engines_html(engines) + figures_html(config, sizing)
-        self.dials.fields = [dial_field(d, config.selection) for d in dials_of(config, sizing)]
+        moved = any(getattr(config.selection, name) is not None for name in DIALS)
+        before = undialled(config) if moved else sizing
+        engine = next(p for p in self.state.deployment.processes if p.is_engine)
+        written = {flag.name: " ".join(flag.values) for flag, _ in engine.flags}
+        self.dials.fields = [
+            dial_field(dial, config.selection, written) for dial in dials_of(config, before)
+        ]
 
 
 def verdict_html(config: Configuration, sizing: Sizing | None, problem: str = "") -> str:
     """Whether it fits, and one GPU as a bar."""
-    if sizing is None:
-        reason = problem or "The checkpoint's layers are not known here, so nothing is computed."
-        return f'<p class="rx-source">{escape(reason)}</p>'
+    if problem:
+        return f'<p class="rx-source">{escape(problem)}</p>'
+    if sizing is None or (sizing.basis == "declared" and sizing.fits is None):
+        return _declared_verdict(config, sizing)
     bar = ""
     if sizing.basis != "declared":
         place = f"One of {config.gpus_used} {config.profile.display_name}"
         bar = bar_html(sizing.per_gpu, sizing.gpu.memory, place)
     return _verdict(config, sizing) + bar
+
+
+def _declared_verdict(config: Configuration, sizing: Sizing | None) -> str:
+    """What the recipe asks for against what is there, where nothing can be computed."""
+    asked, there = config.memory_needed_gb, config.gpus_used * config.profile.gpu_vram_gb
+    kind, word = ("rx-yes", "Enough") if asked <= there else ("rx-no", "Too little")
+    share = ""
+    if sizing is not None and sizing.weights is not None:
+        share = f", {gib(sizing.weights)} of weights on each GPU"
+    return (
+        f'<p><span class="{kind}">{word} by what the recipe declares: it asks for at least'
+        f" {gb(asked)}, {config.gpus_used}× {escape(config.profile.display_name)} have"
+        f' {gb(there)}.</span> <span class="rx-source"><b>declared</b>{share}; the layers of'
+        " this checkpoint are not known here, so no KV cache is computed</span></p>"
+    )
 
 
 def figures_html(config: Configuration, sizing: Sizing | None) -> str:
@@ -173,10 +102,10 @@ def figures_html(config: Configuration, sizing: Sizing | None) -> str:
     if sizing.basis == "declared":
         parts.append(declared_html(config))
     else:
-        parts.append(_budget(sizing))
+        parts.append(_budget(sizing, config))
         parts.append(_details("Predicted lines of the engine's log", _log(sizing)))
         parts.append(_details("Equations", equations_html(sizing)))
-        parts.append(_details("What the recipe declares, each variant", declared_html(config)))
+        parts.append(_details("What the recipe asks for, each variant", declared_html(config)))
     if sizing.assumptions:
         listed = "".join(f"<li>{escape(text)}</li>" for text in sizing.assumptions)
         parts.append(_details("What this rests on", f"<ul>{listed}</ul>"))
@@ -208,13 +137,16 @@ def verdict_text(sizing: Sizing) -> tuple[str, str]:
         return "rx-dim", "Whether it fits is not known"
     if not sizing.fits:
         return "rx-no", f"Does not fit: {gib(sizing.shortfall)} are missing on each GPU"
-    tokens = f"{count(sizing.kv_tokens)} tokens of KV cache"
-    if sizing.max_concurrency is None or sizing.max_model_len is None:
+    if sizing.kv_tokens is None or sizing.max_concurrency is None or sizing.max_model_len is None:
         return "rx-yes", "Fits"
-    return "rx-yes", (
-        f"Fits: {tokens}, {sizing.max_concurrency:.2f} requests of"
-        f" {sizing.max_model_len:,} tokens at once"
-    )
+    held = f"{count(sizing.kv_tokens)} tokens of KV cache"
+    if sizing.caches > 1:
+        held += (
+            f" on each of {sizing.caches} data-parallel ranks"
+            f" ({count(sizing.kv_tokens * sizing.caches)} together)"
+        )
+    most = f"{sizing.max_concurrency * sizing.caches:,.2f}"
+    return "rx-yes", f"Fits: {held}, {most} requests of {sizing.max_model_len:,} tokens at once"
 
 
 def _verdict(config: Configuration, sizing: Sizing) -> str:
@@ -227,16 +159,36 @@ def _verdict(config: Configuration, sizing: Sizing) -> str:
     )
 
 
-def _budget(sizing: Sizing) -> str:
+def _budget(sizing: Sizing, config: Configuration) -> str:
+    """Each part with its band and where it comes from; the whole GPU last."""
+
+    def row(name: str, about: str, size: str, origin: str, band: str) -> list[str]:
+        first, second = (
+            f'{text}<br><span class="rx-source">{escape(note)}</span>'
+            for text, note in ((name, about), (size, origin))
+        )
+        return [first, second, band]
+
     rows = []
     for key, (name, about) in PARTS.items():
-        size = sizing.per_gpu.get(key)
-        band = sizing.band.get(key)
-        rows.append([name, gib(size), band_text(size, band), escape(about)])
-    rows.append(["<b>Whole GPU</b>", f"<b>{gib(sizing.gpu.memory)}</b>", "", "as the driver says"])
-    return table_html(
-        ["Part", "On each GPU", "May be off by", ""], rows, "Memory of one GPU", (1, 2)
-    )
+        size, given = sizing.per_gpu.get(key), key == "kv_cache" and given_cache(sizing)
+        band = band_text(size, sizing.band.get(key))
+        if given:
+            rows.append(row(name, "given by --kv-cache-memory-bytes", gib(size), "declared", band))
+        else:
+            rows.append(row(name, about, gib(size), sizing.basis, band))
+    whole, origin = "as its driver reports it", "measured"
+    if not sizing.gpu.measured:
+        whole, origin = f"{config.profile.gpu_vram_gb:g} GB as sold, less a reserve", "computed"
+    total = f"<b>{gib(sizing.gpu.memory)}</b>"
+    rows.append(row("<b>Whole GPU</b>", whole, total, origin, ""))
+    head = ["Part", "On each GPU", "May be off by"]
+    return table_html(head, rows, "Memory of one GPU", (1, 2))
+
+
+def given_cache(sizing: Sizing) -> bool:
+    """Whether the command gives the cache's bytes, so that nothing is left to compute."""
+    return sizing.settings is not None and sizing.settings.args.kv_cache_bytes is not None
 
 
 def _log(sizing: Sizing) -> str:
@@ -247,23 +199,36 @@ def equations_html(sizing: Sizing) -> str:
     """The budget as sums with these numbers."""
     lines = [
         f"share      = {sizing.utilization:g} × {gib(sizing.gpu.memory)} = {gib(sizing.requested)}",
-        "KV cache   = share − weights − activations − outside PyTorch − CUDA graphs",
-        f"           = {gib(sizing.requested)} − {gib(sizing.weights)} − {gib(sizing.activation)}"
-        f" − {gib(sizing.non_torch)} − {gib(sizing.graphs)}",
-        f"           = {gib(sizing.available)}",
     ]
-    if sizing.kv_bytes_per_token and sizing.kv_blocks is not None:
+    if given_cache(sizing):
+        lines.append(f"KV cache   = {gib(sizing.available)}, given by --kv-cache-memory-bytes")
+    else:
         lines += [
-            f"a token    = {sizing.kv_bytes_per_token:,} bytes on this GPU, all layers",
-            f"the cache  = {sizing.kv_blocks:,} blocks of {sizing.kv_block_size} tokens"
-            f" → {count(sizing.kv_tokens)} tokens",
+            "KV cache   = share − weights − activations − outside PyTorch − CUDA graphs",
+            f"           = {gib(sizing.requested)} − {gib(sizing.weights)}"
+            f" − {gib(sizing.activation)} − {gib(sizing.non_torch)} − {gib(sizing.graphs)}",
+            f"           = {gib(sizing.available)}",
         ]
-    if sizing.needed is not None and sizing.max_model_len:
-        lines.append(
-            f"one request of {sizing.max_model_len:,} tokens needs {gib(sizing.needed)}"
-            + (f" → {sizing.max_concurrency:.2f} at once" if sizing.max_concurrency else "")
-        )
-    return copyable_html("\n".join(lines), "Equations with these numbers")
+    return copyable_html("\n".join([*lines, *_cache_lines(sizing)]), "Equations with these numbers")
+
+
+def _cache_lines(sizing: Sizing) -> list[str]:
+    """From bytes to tokens, as the sized release counts them."""
+    plan, settings, length = sizing.plan, sizing.settings, sizing.max_model_len
+    if plan is None or settings is None or not length or sizing.kv_blocks is None:
+        return []
+    lines = [
+        f"a token    = {count(sizing.kv_bytes_per_token)} bytes on this GPU, all layers that"
+        " grow with the context",
+        f"the cache  = {sizing.kv_blocks:,} blocks of {count(sizing.kv_block_size)} tokens"
+        + (f", shared by {len(plan.groups)} groups of layers" if len(plan.groups) > 1 else ""),
+        f"a request  = {plan.blocks_for(length):,} blocks ({gib(sizing.needed)}) at its full"
+        f" {length:,} tokens",
+        f"at once    = {sizing.kv_blocks:,} / {plan.blocks_for(length):,} ="
+        f" {sizing.max_concurrency or 0:.2f} requests of full length",
+    ]
+    how = "all blocks by group" if settings.rules.tokens_from_blocks else f"at once × {length:,}"
+    return [*lines, f"tokens     = {how} = {count(sizing.kv_tokens)}, as the log prints them"]
 
 
 def declared_html(config: Configuration) -> str:
@@ -271,14 +236,18 @@ def declared_html(config: Configuration) -> str:
     node = config.node
     rows = []
     for name, variant in config.recipe.variants.items():
+        here = next(
+            (o for o in config.rules.hardware_options(name) if o.id == config.hardware), None
+        )
         needed = config.rules.memory_needed(variant, config.hardware, node)
         gpus = -(-needed // node.gpu_vram_gb)
         nodes = -(-needed // node.vram_gb)
-        verdict = (
-            f'<span class="rx-yes">fits on {gpus:.0f} GPU{"s" if gpus > 1 else ""}</span>'
-            if nodes <= 1
-            else f'<span class="rx-no">needs {nodes:.0f} nodes</span>'
-        )
+        if here is not None and not here.enabled:
+            verdict = f'<span class="rx-dim">✗ {escape(here.reason)}</span>'
+        elif nodes > 1:
+            verdict = f'<span class="rx-no">needs {nodes:.0f} nodes</span>'
+        else:
+            verdict = f'<span class="rx-yes">fits on {gpus:.0f} GPU{"s" if gpus > 1 else ""}</span>'
         label = escape(variant.label or name)
         shown = f"<b>{label}</b>" if name == config.variant_id else label
         rows.append([
@@ -286,10 +255,12 @@ def declared_html(config: Configuration) -> str:
             gb(node.vram_gb), verdict, escape(variant.vram_source or "declared"),
         ])  # fmt: skip
     place = f"{node.brand} {node.display_name}"
-    head = ["Variant", "Precision", "Needs at least", "One GPU has", "One node has",
-            f"On {place}", "Source"]  # fmt: skip
+    head = ["Variant", "Precision", "Asks for at least", "One GPU has", "One node has",
+            f"On {place}", "Origin"]  # fmt: skip
     table = table_html(head, rows, f"Declared memory of each variant on {place}", (2, 3, 4))
     return (
         f'{table}<p class="rx-source">GB are 10<sup>9</sup> bytes, as GPUs are sold.'
-        " <b>declared</b>: the recipe says so; nothing was measured or computed.</p>"
+        " The recipe's figure for weights and what runs beside them; its origin is where the recipe"
+        " has it from. Weights and cache as computed, of each variant on each hardware, are under"
+        " Fit.</p>"
     )
