@@ -71,7 +71,7 @@ def deploy(config: Configuration, values: ReaderValues | None = None) -> Deploym
     for process in running:
         apply_values(process, values)
         process.container = make_container(config, process, chosen, host=host, values=values)
-    steps = [Step(r.install, f"for {r.label}") for r in behind if r.install]
+    steps = [Step(r.install, f"for {r.label}", docker=True) for r in behind if r.install]
     install = make_install(config, image[0], image[1], steps)
     deployment = Deployment(
         configuration=config,

@@ -146,6 +146,8 @@ class Step(NamedTuple):
 
     command: str
     note: str | None = None
+    docker: bool = False
+    """Needed beside the image too, not in the Python environment alone."""
 
 
 @dataclass(slots=True, eq=False)

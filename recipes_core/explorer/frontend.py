@@ -67,7 +67,6 @@ class CommandCard(anywidget.AnyWidget):
     Attributes:
         steps: Tabs in start order: ``id``, ``title``, ``order``, ``main``, ``note``, ``file`` and
             ``blocks`` of ``text``, ``label``, ``form``, ``why`` and ``changed`` (line numbers).
-        several: Whether there is more than one file to download.
         form: The form to begin with, ``shell`` or ``docker``.
         revision: Rises when the others have been set; the browser draws once for all.
     """
@@ -75,7 +74,6 @@ class CommandCard(anywidget.AnyWidget):
     _esm = _read("command.js")
 
     steps: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    several = traitlets.Bool(False).tag(sync=True)
     form = traitlets.Unicode("shell").tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
 

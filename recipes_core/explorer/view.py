@@ -15,8 +15,18 @@ from recipes_core.catalog.catalog import Catalog
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import CommandCard, Page, zip_of
 from recipes_core.explorer.guard import guarded
-from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
-from recipes_core.explorer.panels.head import notices_html, status_html, summary, title_html
+from recipes_core.explorer.panels.command import (
+    first_form,
+    mark_changes,
+    script_files,
+    steps_of,
+)
+from recipes_core.explorer.panels.head import (
+    notices_html,
+    status_html,
+    summary,
+    title_html,
+)
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.widgets import Kit, escape, visible
 from recipes_core.render.shell import guarded_script
@@ -144,8 +154,7 @@ class Explorer:
         self._steps = steps
         with self.command.hold_sync():
             self.command.steps = steps
-            self.command.several = len(deployment.processes) > 1 or bool(deployment.files)
-            self.command.form = "docker" if config.install == "docker" else "shell"
+            self.command.form = first_form(deployment)
             self.command.revision = state.revision
         self.status.value = status_html(config, deployment)
         self.title.value = title_html(config, deployment)
@@ -188,11 +197,12 @@ class Explorer:
             if kind == "script":
                 for process in deployment.processes:
                     if process.name == message.get("id"):
-                        text = guarded_script(deployment, process)
+                        text = guarded_script(deployment, process, docker=docker)
                         self.page.download(f"{process.name}.sh", text, "text/x-shellscript")
             elif kind == "zip":
+            docker = message.get("form") == "docker"
                 name = deployment.configuration.entry.id.replace("/", "--")
-                data = zip_of(script_files(deployment))
+                data = zip_of(script_files(deployment, docker=docker))
                 self.page.download(f"{name}.zip", data, "application/zip")
         except Exception as error:
             log.exception("a download failed")

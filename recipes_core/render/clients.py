@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from functools import lru_cache
@@ -63,10 +64,19 @@ def clients_of(deployment: Deployment) -> Clients:
     task = omni_request(deployment, url, model, key)
     curl = task or _curl(url, kind, model, key)
     python = _python(url, kind, model, key) if task is None else None
-    return Clients(_wait(url), curl, python, _bench(deployment, url, model), STOP)
+    return Clients(_wait(url), curl, python, _bench(deployment, url, model), _stop(deployment))
 
 
-STOP = "pkill -INT -f 'vllm serve'"
+def _stop(deployment: Deployment) -> str:
+    """Interrupts the engines of a machine, and what runs beside them."""
+    beside = [process.argv for process in deployment.processes if not process.is_engine]
+    programs = dict.fromkeys(["vllm serve", *map(_program, beside)])
+    return "\n".join(f"pkill -INT -f {quote(program)}" for program in programs if program)
+
+
+def _program(argv: list[str]) -> str:
+    """The first words of a command: enough to know it from another of the same interpreter."""
+    return " ".join(itertools.takewhile(_PLAIN_WORD.fullmatch, argv[:3]))
 
 
 @lru_cache(maxsize=512)
@@ -114,6 +124,8 @@ def _curl(url: str, kind: str, model: str, key: str | None) -> str:
 _RECORDING = "recording.wav"
 """The reader's own sound file: there is none that every machine has."""
 _LOCAL = r"http://(?:localhost|127\.0\.0\.1):(?:8000|{port})(?=[/\s\"'])"
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./=-]+")
+"""A word that a pattern of ``pkill`` matches as it stands."""
 _PLAIN = re.compile(r"[A-Za-z0-9._/:@-]+")
 _CLOSER = "The camera moves closer, slowly."
 _IMAGE = "export IMAGE=/path/to/input.png\n\n"
@@ -210,11 +222,14 @@ def _bench(deployment: Deployment, url: str, model: str) -> str | None:
     if config.rules.is_omni or _request_kind(config) not in {"chat", "completions"}:
         return None
     engine = next(process for process in deployment.processes if process.is_engine)
-    return _bench_text(url, engine.argv[2], model, "--trust-remote-code" in engine.argv)
+    trust = "--trust-remote-code" in engine.argv
+    return _bench_text(url, engine.argv[2], model, trust, deployment.values.api_key_var)
 
 
 @lru_cache(maxsize=2048)
-def _bench_text(url: str, checkpoint: str, name: str, trust: bool) -> str:
+def _bench_text(url: str, checkpoint: str, name: str, trust: bool, key: str | None) -> str:
+    # The benchmark's own client takes its key from this variable alone.
+    secret = f'OPENAI_API_KEY="${key}" ' if key else ""
     words = [["vllm", "bench", "serve"], ["--base-url", url], ["--model", checkpoint]]
     if name != checkpoint:
         words.append(["--served-model-name", name])
@@ -225,4 +240,4 @@ def _bench_text(url: str, checkpoint: str, name: str, trust: bool) -> str:
     ]
     if trust:
         words.append(["--trust-remote-code"])
-    return " \\\n  ".join(" ".join(map(quote, line)) for line in words)
+    return secret + " \\\n  ".join(" ".join(map(quote, line)) for line in words)

@@ -175,21 +175,52 @@ def _heredoc_safe(body: str) -> str:
     return re.sub(r"\$(?![A-Za-z_])", r"\\$", body)
 
 
-def guarded_script(deployment: Deployment, process: Process) -> str:
-    """A file to download: it stops at the first fault, and at a placeholder without a value."""
-    files = [file for file in deployment.files if process.name in file.used_by]
+HEAD = "#!/usr/bin/env bash\nset -euo pipefail\n"
+"""Begins a file to download: it stops at the first fault."""
+
+
+def needed_names(deployment: Deployment, process: Process) -> list[str]:
+    """Names of the values that a process and the files that it reads still need, in order."""
     texts = [process.text or ""]
-    for file in files:
+    for file in _files_of(deployment, process):
         texts += [file.path, *map(str, file.content.values())]
-    names = placeholders_in([*_expanded(process), *process.env.values()]) | names_in_text(texts)
+    words = [*_expanded(process), *process.env.values()]
+    return list(placeholders_in(words) | names_in_text(texts))
+
+
+def _files_of(deployment: Deployment, process: Process) -> list[File]:
+    return [file for file in deployment.files if process.name in file.used_by]
+
+
+def guarded_script(deployment: Deployment, process: Process, *, docker: bool = False) -> str:
+    """A file to download: it stops at the first fault, and at a placeholder without a value.
+
+    Args:
+        deployment: What ``deploy`` made.
+        process: One of its processes.
+        docker: Run it in its container, where it has one.
+    """
+    label = f"# {process.label}".replace("\n", " ") + "\n" if process.label else ""
+    files = "".join(f"{heredoc(file)}\n" for file in _files_of(deployment, process))
+    text = (docker_command(process) if docker else None) or script(process)
+    guards = guards_of(deployment, needed_names(deployment, process))
+    return f"{HEAD}{label}{guards}{files}{text}\n"
+
+
+def guards_of(deployment: Deployment, names: Iterable[str]) -> str:
+    """Lines that stop a script where a value is missing, and say which."""
     hints = {item.name: item.hint for item in deployment.placeholders}
-    lines = ["#!/usr/bin/env bash", "set -euo pipefail"]
-    if process.label:
-        lines.append(f"# {process.label}".replace("\n", " "))
-    lines += [f': "${{{name}:?{_hint(hints.get(name, name))}}}"' for name in names]
-    lines += [heredoc(file) for file in files]
-    lines.append(script(process))
-    return "\n".join(lines) + "\n"
+    return "".join(f': "${{{name}:?{_hint(hints.get(name, name))}}}"\n' for name in names)
+
+
+def open_values(deployment: Deployment) -> str:
+    """``export`` lines for a reader to fill in, one for each value that is still to be given."""
+    missing = [item for item in deployment.placeholders if item.value is None]
+    width = max((len(item.name) for item in missing), default=0)
+    return "".join(
+        f"export {item.name}={' ' * (width - len(item.name))}  # {_hint(item.hint)}\n"
+        for item in missing
+    )
 
 
 def _expanded(process: Process) -> Iterator[str]:

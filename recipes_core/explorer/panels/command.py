@@ -7,18 +7,35 @@ from collections.abc import Iterator
 from typing import Any
 
 from recipes_core.deployment import Deployment, Process
+from recipes_core.deployment.model import Step as InstallStep
 from recipes_core.flags import Provenance
-from recipes_core.render.clients import clients_of
+from recipes_core.render.clients import Clients, clients_of
+from recipes_core.render.machines import machines
 from recipes_core.render.serve import process_title
-from recipes_core.render.shell import docker_command, guarded_script, heredoc, script
+from recipes_core.render.shell import (
+    HEAD,
+    docker_command,
+    guarded_script,
+    guards_of,
+    heredoc,
+    needed_names,
+    open_values,
+    quote,
+    script,
+)
 
 Step = dict[str, Any]
 MAX_SOURCE = 160
+WAYS = {"pip": ("shell", "Python environment"), "docker": ("docker", "Docker image")}
+"""Form of the commands and title, for each way to install."""
 
 
 def steps_of(deployment: Deployment) -> list[Step]:
     """The tabs, in the order in which a reader needs them."""
     steps = [_install(deployment)]
+    values = open_values(deployment)
+    if values:
+        steps.append(_values(values))
     if deployment.files:
         steps.append(_files(deployment))
     main = _main(deployment)
@@ -42,18 +59,44 @@ def _install(deployment: Deployment) -> Step:
     install = deployment.install
     blocks = []
     for name, step in install.tabs.items():
-        title = {"pip": "Python environment", "docker": "Docker image"}.get(name, name)
+        form, title = WAYS[name]
         if step is not None:
-            blocks.append(_block(step.command, f"Install: {title}", title=title, note=step.note))
+            label = f"Install: {title}"
+            blocks.append(_block(step.command, label, title=title, form=form, note=step.note))
         elif install.reasons.get(name):
-            blocks.append(_block(f"# {install.reasons[name]}", title, title=title))
+            reason = f"# {install.reasons[name]}"
+            blocks.append(_block(reason, title, title=title, form=form))
     blocks += [
-        _block(step.command, "Install: also", title="Also", note=step.note)
+        _also(step, form)
         for step in install.extras
+        for form in (("shell", "docker") if step.docker else ("shell",))
     ]
-    note = f"NVIDIA driver {install.driver} or newer" if install.driver else ""
+    note = f"On the machine: NVIDIA driver for {install.driver}." if install.driver else ""
     blocks = blocks or [_block("# nothing to install is known for this hardware", "Install")]
     return {"id": "install", "title": "Install", "order": 0, "blocks": blocks, "note": note}
+
+
+def _also(step: InstallStep, form: str) -> dict[str, Any]:
+    text = f"Install: also, {step.note}" if step.note else "Install: also"
+    return _block(step.command, text, title="Also", form=form, note=step.note)
+
+
+def first_form(deployment: Deployment) -> str:
+    """The form to begin with: what was asked, else the recipe's first way that can be had."""
+    asked = deployment.configuration.install
+    if asked is not None:
+        return "docker" if asked == "docker" else "shell"
+    had = (WAYS[name][0] for name, step in deployment.install.tabs.items() if step is not None)
+    return next(had, "shell")
+
+
+def _values(text: str) -> Step:
+    note = (
+        "Fill them in and paste them on every machine before its command. Under Your cluster they"
+        " are filled in once and stand in each command."
+    )
+    blocks = [_block(text, "Values of your cluster")]
+    return {"id": "values", "title": "Values", "order": 0, "blocks": blocks, "note": note}
 
 
 def _files(deployment: Deployment) -> Step:
@@ -107,7 +150,7 @@ def _process(deployment: Deployment, process: Process, number: int, main: bool) 
         blocks.insert(
             0, _block(process.install, f"{title}: install", title="Install", form="shell")
         )
-    notes = []
+    notes = _place(deployment, process, number)
     if process.start == "before":
         notes.append("Starts before vLLM.")
     elif process.start == "after":
@@ -127,6 +170,21 @@ def _process(deployment: Deployment, process: Process, number: int, main: bool) 
     }
 
 
+def _place(deployment: Deployment, process: Process, number: int) -> list[str]:
+    """Which of several processes it is, and the values that it waits for."""
+    found = []
+    count = len(deployment.processes)
+    if count > 1:
+        found.append(f"{number} of {count}: {process_title(deployment, process)}.")
+    if process.is_engine and sum(p.is_engine for p in deployment.processes) > 1:
+        found.append("Start the engines one after another; none waits for the one before.")
+    open_ones = {item.name for item in deployment.placeholders if item.value is None}
+    names = [f"${name}" for name in needed_names(deployment, process) if name in open_ones]
+    if names:
+        found.append(f"Give values first: {', '.join(names)}.")
+    return found
+
+
 def _clients(deployment: Deployment) -> list[Step]:
     clients = clients_of(deployment)
     first = [
@@ -143,9 +201,25 @@ def _clients(deployment: Deployment) -> list[Step]:
         steps.append(
             {"id": "bench", "title": "Benchmark", "order": 0, "blocks": blocks, "note": ""}
         )
-    blocks = [_block(clients.stop, "Stop")]
-    steps.append({"id": "stop", "title": "Stop", "order": 0, "blocks": blocks, "note": ""})
+    steps.append(_stop(deployment, clients))
     return steps
+
+
+def _stop(deployment: Deployment, clients: Clients) -> Step:
+    blocks = [_block(clients.stop, "Stop", form="shell")]
+    images = {
+        process.container.image: None
+        for process in deployment.processes
+        if process.container is not None and process.container.image
+    }
+    text = "\n".join(
+        f"docker ps -q --filter ancestor={quote(image)} | xargs -r docker stop" for image in images
+    )
+    if text:
+        blocks.append(_block(text, "Stop the containers", form="docker"))
+    where = "each machine, one after another" if len(machines(deployment)) > 1 else "the machine"
+    note = f"On {where}. It stops every vLLM server there, also those of others."
+    return {"id": "stop", "title": "Stop", "order": 0, "blocks": blocks, "note": note}
 
 
 def mark_changes(before: list[Step], after: list[Step]) -> None:
@@ -192,13 +266,29 @@ def _twin(line: str) -> str:
     return line.removesuffix(" \\") if line.endswith(" \\") else f"{line} \\"
 
 
-def script_files(deployment: Deployment) -> dict[str, str]:
-    """Every script and file of a deployment, by the name under which it is downloaded."""
-    files = {
-        f"{number:02d}-{process.name}.sh": guarded_script(deployment, process)
-        for number, process in enumerate(deployment.processes, 1)
-    }
+def script_files(deployment: Deployment, *, docker: bool = False) -> dict[str, str]:
+    """Every script and file of a deployment, by the name under which it is downloaded.
+
+    Args:
+        deployment: What ``deploy`` made.
+        docker: Run what has a container in it.
+    """
+    files = {}
+    values = open_values(deployment)
+    if values:
+        files["values.sh"] = f"# Fill in, then on every machine: source values.sh\n{values}"
+    form = "docker" if docker else "shell"
+    install = [b["text"] for b in _install(deployment)["blocks"] if b.get("form") == form]
+    files["install.sh"] = HEAD + "\n".join(install) + "\n"
+    for number, process in enumerate(deployment.processes, 1):
+        files[f"{number:02d}-{process.name}.sh"] = guarded_script(
+            deployment, process, docker=docker
+        )
     clients = clients_of(deployment)
-    head = "#!/usr/bin/env bash\nset -euo pipefail\n"
+    open_ones = [item.name for item in deployment.placeholders if item.value is None]
+    names = [name for name in open_ones if f"${name}" in clients.wait]
+    head = HEAD + guards_of(deployment, names)
     files["first-request.sh"] = f"{head}{clients.wait}\n{clients.curl}\n"
+    if clients.bench:
+        files["benchmark.sh"] = f"{head}{clients.wait}\n{clients.bench}\n"
     return files

@@ -89,7 +89,9 @@ function render({ model, el }) {
       tab.replaceChildren();
       if (item.order) tab.append(make("span", "rx-order", String(item.order)));
       tab.append(item.title);
-      tab.classList.toggle("rx-tab-changed", item.blocks.some((b) => (b.changed || []).length));
+      const changed = item.blocks.some((b) => (b.changed || []).length);
+      tab.classList.toggle("rx-tab-changed", changed);
+      tab.title = changed ? "Changed by the last choice" : "";
       const on = item.id === step.id;
       tab.setAttribute("aria-selected", String(on));
       tab.tabIndex = on ? 0 : -1;
@@ -118,12 +120,19 @@ function render({ model, el }) {
       }
       tools.append(group);
     }
-    const copy = make("button", "rx-button rx-primary", "Copy");
+    // Of several blocks each has its own: pasted together they would not be one command.
+    const shown = shownBlocks(step);
+    const whole = shown.length === 1 ? shown[0] : shown.find((item) => item.main);
+    if (whole) tools.append(copier(whole, `Copy ${step.title}`, "rx-primary"));
+  }
+
+  function copier(item, label, kind) {
+    const copy = make("button", `rx-button ${kind}`, "Copy");
     copy.type = "button";
     copy.dataset.rxCopy = "";
-    copy.setAttribute("aria-label", `Copy ${step.title}`);
-    copy.rxText = () => shownBlocks(current()).map((item) => item.text).join("\n\n");
-    tools.append(copy);
+    copy.setAttribute("aria-label", label);
+    copy.rxText = () => item.text;
+    return copy;
   }
 
   function drawBody() {
@@ -131,31 +140,45 @@ function render({ model, el }) {
     body.replaceChildren();
     const blocks = shownBlocks(step);
     for (const item of blocks) {
-      if (item.title) body.append(make("div", "rx-block-title", item.title));
+      if (item.title || blocks.length > 1) {
+        const head = make("div", "rx-block-title");
+        head.append(make("span", "", item.title || step.title));
+        if (blocks.length > 1) head.append(copier(item, `Copy ${item.label}`, "rx-quiet"));
+        body.append(head);
+      }
       body.append(block(item));
       if (item.note) body.append(make("p", "rx-note", item.note));
     }
     words.textContent = step.note || "";
     words.dataset.note = step.note || "";
     drawFoot(step);
+    showChange();
+  }
+
+  // A change below the fold of a long command is brought into view.
+  function showChange() {
+    const row = body.scrollHeight > body.clientHeight && body.querySelector(".rx-changed");
+    if (!row) return;
+    const top = row.offsetTop - body.offsetTop;
+    if (top < body.scrollTop || top + row.offsetHeight > body.scrollTop + body.clientHeight) {
+      body.scrollTop = top - body.clientHeight / 3;
+    }
   }
 
   function getter(text, label, message) {
     const button = make("button", "rx-button rx-quiet", text);
     button.type = "button";
     button.setAttribute("aria-label", label);
-    button.addEventListener("click", () => model.send(message));
+    button.addEventListener("click", () => model.send(message()));
     return button;
   }
 
   function drawFoot(step) {
     const buttons = [];
     if (step.file) {
-      buttons.push(getter("Script", `Download ${step.title} as a script`, { kind: "script", id: step.id }));
+      buttons.push(getter("Script", `Download ${step.title} as a script`, () => ({ kind: "script", id: step.id, form })));
     }
-    if (model.get("several")) {
-      buttons.push(getter("All (.zip)", "Download all scripts and files as a zip", { kind: "zip" }));
-    }
+    buttons.push(getter("All (.zip)", "Download all scripts and files as a zip", () => ({ kind: "zip", form })));
     foot.replaceChildren(words, ...buttons);
   }
 
@@ -170,6 +193,14 @@ function render({ model, el }) {
   function choose(id) {
     active = id;
     draw();
+    body.scrollTop = 0;
+    const tab = tabs.querySelector('[aria-selected="true"]');
+    // The strip alone: the page stays where it is.
+    tabs.scrollLeft = Math.min(tabs.scrollLeft, tab.offsetLeft - tabs.offsetLeft);
+    tabs.scrollLeft = Math.max(
+      tabs.scrollLeft,
+      tab.offsetLeft - tabs.offsetLeft + tab.offsetWidth - tabs.clientWidth,
+    );
   }
 
   tabs.addEventListener("keydown", (event) => {
