@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 from recipes_core.cli.common import clean, fail, note, open_catalog, say
-
-if TYPE_CHECKING:
-    from recipes_core.catalog.starter import Sized
 
 
 def take_over(source: Path, into: Path, as_of: str | None, *, write: bool) -> None:
@@ -34,8 +30,7 @@ def take_over(source: Path, into: Path, as_of: str | None, *, write: bool) -> No
 
 def draft(recipe: str, config: Path | None, into: Path | None, folders: Sequence[str]) -> None:
     """Draft a recipe: on stdout, or as a file of a catalog that is then checked."""
-    from recipes_core.catalog.starter import starter_recipe
-    from recipes_core.vllm_cli import newest
+    from recipes_core.render.drafts import draft_recipe
 
     catalog = open_catalog(folders)
     facts = None
@@ -46,16 +41,10 @@ def draft(recipe: str, config: Path | None, into: Path | None, folders: Sequence
             fail(f"error: {config}: {error}")
         if not isinstance(facts, dict):
             fail(f"error: {config}: holds no object, as a config.json does")
-    told = facts or {}
-    sized = _sized(told)
-    made = starter_recipe(
-        recipe,
-        catalog,
-        newest_vllm=newest(),
-        first_vllm=_first_release(told),
-        config=facts,
-        sized=sized,
-    )
+    drafted = draft_recipe(recipe, catalog, facts)
+    made = drafted.draft
+    if drafted.unsized:
+        note(f"not sized: {clean(drafted.unsized)}")
     if into is None:
         say(made.text.rstrip("\n"))
     else:
@@ -65,62 +54,22 @@ def draft(recipe: str, config: Path | None, into: Path | None, folders: Sequence
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(made.text, encoding="utf-8")
         note(f"wrote {path}")
-        if sized is not None:
-            _keep_checkpoint(into, made.recipe_id, told)
+        if drafted.checkpoint is not None:
+            _keep_checkpoint(into, made.recipe_id, drafted.checkpoint)
     for line in made.unknown:
         note(f"to do: {line}")
     if into is not None:
         _check(into, made.recipe_id, folders)
 
 
-def _first_release(config: Mapping[str, Any]) -> str | None:
-    """The first release of vLLM that lists the architecture which a config names."""
-    from recipes_core.vllm_cli import versions
-    from recipes_core.vllm_cli.tables import release
-
-    names = config.get("architectures")
-    if not isinstance(names, list) or not names:
-        return None
-    for index, version in enumerate(versions()):
-        if all(release(index).knows_architecture(str(name)) for name in names):
-            return version
-    return None
-
-
-def _sized(config: Mapping[str, Any]) -> Sized | None:
-    """What sizing makes of a config; None where it cannot be sized."""
-    from recipes_core.catalog.starter import Sized
-    from recipes_core.sizing import Architecture, ConfigError
-    from recipes_core.sizing.declared import active_parameters, loaded_weights
-    from recipes_core.sizing.weights import parameter_count
-
-    if not config:
-        return None
-    try:
-        architecture = Architecture.from_config(dict(config))
-    except ConfigError as error:
-        note(f"not sized: {clean(error)}")
-        return None
-    return Sized(
-        parameter_count(architecture),
-        active_parameters(architecture),
-        loaded_weights(architecture) / 1e9,
-    )
-
-
-def _keep_checkpoint(into: Path, checkpoint: str, config: Mapping[str, Any]) -> None:
+def _keep_checkpoint(into: Path, checkpoint: str, text: str) -> None:
     """Write what sizing needs of a config beside the recipes, unless it is there."""
-    import yaml
-
     from recipes_core.sizing.checkpoint import checkpoint_path
-    from recipes_core.sizing.facts import sizing_facts
 
     path = checkpoint_path(into, checkpoint)
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    facts = {"source": f"the config.json of {checkpoint}", "config": sizing_facts(config)}
-    text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, default_flow_style=None)
     path.write_text(text, encoding="utf-8")
     note(f"wrote {path}")
 

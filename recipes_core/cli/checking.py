@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
-from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.loader import (
     BUILTIN,
     VOCABULARY,
@@ -18,12 +17,8 @@ from recipes_core.catalog.loader import (
     load_catalog,
 )
 from recipes_core.cli.common import clean, say
-from recipes_core.configuration import configure
-from recipes_core.deployment import Deployment, deploy
-from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
-from recipes_core.render.guides import guide_findings
-from recipes_core.selection import Selection
+from recipes_core.render.judging import rendered_findings
 
 
 def run(folder: str | None, below: Sequence[str], *, commands: bool, as_json: bool) -> None:
@@ -45,8 +40,7 @@ def run(folder: str | None, below: Sequence[str], *, commands: bool, as_json: bo
     judged = [e for e in catalog.recipes.values() if folder is None or e.root == folder]
     if commands:
         for entry in judged:
-            findings += _commands(catalog, entry)
-            findings += guide_findings(catalog, entry, _place(entry))
+            findings += rendered_findings(catalog, entry)
     findings = [f for f in dict.fromkeys(findings) if _is_of(f, folder)]
     errors = [finding for finding in findings if finding.severity == "error"]
     if as_json:
@@ -83,42 +77,3 @@ def _print(count: int, findings: Sequence[Finding]) -> None:
                 say(f"  {clean(finding)}")
             say()
     say(f"{count} {'recipe' if count == 1 else 'recipes'}: {', '.join(counts)}")
-
-
-def _commands(catalog: Catalog, entry: RecipeEntry) -> Iterator[Finding]:
-    """Each variant's default command at the recipe's own floor and at the newest release."""
-    for name in entry.recipe.variants:
-        try:
-            config = configure(catalog, entry, Selection(variant=name))
-            deployment = deploy(config)
-        except RecipesError as error:
-            yield Finding("error", "unresolved", str(error), f"variants.{name}", _place(entry))
-            continue
-        for finding in _at(deployment):
-            where = f"variants.{name}: {finding.where}".rstrip(": ")
-            yield finding._replace(where=where, source=_place(entry))
-
-
-def _place(entry: RecipeEntry) -> str:
-    """The file as the other findings name it."""
-    return f"{label_of(entry.root)}{entry.source}"
-
-
-def _at(deployment: Deployment) -> Iterator[Finding]:
-    from recipes_core.render.beside import command_findings, floor_findings
-
-    found = [*deployment.findings, *floor_findings(deployment)]
-    newest = [item for item in command_findings(deployment) if item.severity != "info"]
-    if any(item.code == "ignored-flag" for item in newest) and deployment.min_vllm_version:
-        at_floor = command_findings(deployment, deployment.min_vllm_version)
-        dead = {item.where for item in at_floor if item.code == "ignored-flag"}
-        newest = [_of_older_use(item, deployment, dead) for item in newest]
-    yield from dict.fromkeys([*found, *newest])
-
-
-def _of_older_use(finding: Finding, deployment: Deployment, dead: set[str]) -> Finding:
-    """A flag that only newer releases ignore is of use at the floor: a remark, no fault."""
-    if finding.code != "ignored-flag" or finding.where in dead:
-        return finding
-    message = f"{finding.message}; {deployment.min_vllm_version}, the floor, still reads it"
-    return finding._replace(severity="info", message=message)

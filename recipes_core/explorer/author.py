@@ -2,145 +2,261 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.checks import check_catalog
-from recipes_core.catalog.loader import BUILTIN, load_catalog
+from recipes_core.catalog.loader import BUILTIN, chosen_catalogs, load_catalog
 from recipes_core.catalog.pages import is_address
-from recipes_core.catalog.starter import starter_recipe
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError
-from recipes_core.explorer.frontend import CommandCard, Page
+from recipes_core.explorer.frontend import STATIC, CommandCard, Page, zip_of
 from recipes_core.explorer.panels.command import steps_of
 from recipes_core.explorer.panels.guide import guide_html
-from recipes_core.explorer.panels.head import status_html, title_html
+from recipes_core.explorer.panels.head import notices_html, status_html, title_html
+from recipes_core.explorer.panels.memory import verdict_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.findings import Finding, by_severity
+from recipes_core.render.drafts import Drafted, checkpoint_text, draft_recipe
+from recipes_core.render.judging import rendered_findings
+from recipes_core.sizing import Sizing
+from recipes_core.sizing.checkpoint import FOLDER
+from recipes_core.sizing.configuration import size_configuration
+from recipes_core.sizing.declared import memory_findings
 from recipes_core.vllm_cli.tables import versions
 
 DEFAULT_ID = "my-org/my-model"
 
 
-def starter(recipe_id: str, catalog: Catalog, config: dict[str, Any] | None = None) -> str:
-    """The YAML to begin with; what nobody knows yet is left out and named in comments.
+class Checked(NamedTuple):
+    """What came of a recipe's text."""
 
-    Args:
-        recipe_id: ``org/repo``.
-        catalog: The catalog that it will be stacked on.
-        config: The checkpoint's ``config.json``, if at hand.
-
-    Raises:
-        RecipesError: The id is malformed, or taken.
-    """
-    draft = starter_recipe(recipe_id, catalog, newest_vllm=versions()[-1], config=config)
-    return draft.text
+    findings: list[Finding]
+    """Those of this file, the worst first."""
+    config: Configuration | None = None
+    """The configuration to preview; None where the text leads to none."""
+    sizing: Sizing | None = None
+    """Its memory; None where nothing is known of the checkpoint."""
 
 
 def check_text(
-    recipe_id: str, text: str, query: str = "", on: Iterable[str] = (BUILTIN,)
-) -> tuple[list[Finding], Configuration | None]:
-    """What the checks say of a recipe's text, and the configuration that it leads to.
+    recipe_id: str,
+    text: str,
+    query: str = "",
+    on: Sequence[str | Path] = (BUILTIN,),
+    checkpoint: str | None = None,
+) -> Checked:
+    """What ``recipes check`` would say of a recipe's text, and what the recipe leads to.
 
     Args:
         recipe_id: ``org/repo``.
         text: The YAML.
         query: The configuration to preview.
         on: The catalogs below it.
-
-    Returns:
-        The findings of this file, the worst first; None where it cannot be resolved.
+        checkpoint: What sizing keeps of the checkpoint's config, as YAML.
     """
     if not is_address(recipe_id):
-        return [Finding("error", "id", f"{recipe_id!r} is not of the form org/repo")], None
-    org, _, repo = recipe_id.partition("/")
+        return Checked([Finding("error", "id", f"{recipe_id!r} is not of the form org/repo")])
     with tempfile.TemporaryDirectory(prefix="recipe-") as folder:
-        path = Path(folder, "models", org, f"{repo}.yaml")
-        path.parent.mkdir(parents=True)
-        path.write_text(text, encoding="utf-8")
+        mine = f"models/{recipe_id}.yaml"
+        _write(Path(folder, mine), text)
+        if checkpoint is not None:
+            _write(Path(folder, FOLDER, f"{recipe_id}.yaml"), checkpoint)
         catalog = load_catalog(*on, folder, on_error="collect", strict=True, only=[recipe_id])
-        mine = f"models/{org}/{repo}.yaml"
+        found = check_catalog(catalog, released=versions())
+        entry = catalog.recipes.get(recipe_id)
+        if entry is not None:
+            found += [*memory_findings(catalog), *rendered_findings(catalog, entry)]
         found = [
             item._replace(source=mine)
-            for item in check_catalog(catalog, released=versions())
+            for item in dict.fromkeys(found)
             if item.source.endswith(mine)
         ]
-        if recipe_id not in catalog.recipes:
-            return by_severity(found), None
+        if entry is None:
+            return Checked(by_severity(found))
         try:
-            return by_severity(found), configure(catalog, recipe_id, query)
+            config = configure(catalog, entry, query)
+            return Checked(by_severity(found), config, size_configuration(config, deploy(config)))
         except RecipesError as error:
-            return [Finding("error", "unresolved", str(error)), *by_severity(found)], None
+            return Checked([Finding("error", "unresolved", str(error)), *by_severity(found)])
 
 
-def findings_html(findings: list[Finding]) -> str:
-    """Findings as a list, errors first, each with its line."""
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def text_of(recipe_id: str, catalog: Catalog) -> str | None:
+    """The YAML of a recipe that is there already; None where there is none."""
+    entry = catalog.recipes.get(recipe_id)
+    if entry is None:
+        return None
+    return (catalog.roots[entry.root] / entry.source).read_text(encoding="utf-8")
+
+
+def findings_html(findings: list[Finding], text: str = "") -> str:
+    """Findings as a list, errors first, each with its line and what stands there."""
     if not findings:
-        return '<p class="rx-yes" role="status">No check has anything to say.</p>'
+        return '<p class="rx-yes">No check has anything to say.</p>'
+    lines = text.splitlines()
     rows = []
     for item in findings:
         kind = {"error": " rx-error", "info": " rx-info"}.get(item.severity, "")
-        line = f"line {item.line} · " if item.line else ""
+        line = there = ""
+        if item.line:
+            line = f"line {item.line}: "
+            if item.line <= len(lines):
+                there = f"<pre>{escape(lines[item.line - 1].strip())}</pre>"
         key = f" <code>{escape(item.where)}</code>" if item.where else ""
         rows.append(
             f'<div class="rx-notice{kind}"><b>{escape(item.severity)}</b> {line}'
-            f"{escape(item.message)}{key}</div>"
+            f"{escape(item.message)}{key}{there}</div>"
         )
-    return f'<div class="rx-notices" role="status">{"".join(rows)}</div>'
+    return f'<div class="rx-notices">{"".join(rows)}</div>'
+
+
+def _counted(findings: list[Finding]) -> str:
+    """How many findings there are, in words to be read aloud."""
+    counts = []
+    for severity, name in (("error", "error"), ("warning", "warning"), ("info", "remark")):
+        count = sum(item.severity == severity for item in findings)
+        if count:
+            counts.append(f"{count} {name}{'' if count == 1 else 's'}")
+    return ", ".join(counts) or "No check has anything to say"
+
+
+class AuthorPage(Page):
+    """The page, with the looks of this screen beside those of the explorer."""
+
+    _css = Page._css + (STATIC / "author.css").read_text(encoding="utf-8")
 
 
 class Author:
-    """A field for the YAML, the findings beside it, the preview below."""
+    """A field for the YAML, the findings and the preview beside it."""
 
     def __init__(self, recipe_id: str = DEFAULT_ID, text: str | None = None) -> None:
+        """Build the screen.
+
+        Args:
+            recipe_id: ``org/repo``; one that is in the catalog is opened.
+            text: The YAML; None = that of the catalog, or a draft.
+        """
         self.kit = kit = Kit(self._fail)
-        self.page = Page(self._fail)
-        self.recipe_id, self.query = recipe_id, ""
-        self.text = starter(recipe_id, load_catalog()) if text is None else text
+        self.page = AuthorPage(self._fail, store="author")
+        self.page.handlers = {"restore": self._restore}
+        self.on = chosen_catalogs() or (BUILTIN,)
+        self.catalog = load_catalog(*self.on, on_error="collect")
+        self.recipe_id, self.query, self.config = recipe_id, "", ""
+        self.facts: dict[str, Any] | None = None
+        self.text = self.drafted = text or ""
+        self.problem = ""
+        if text is None:
+            self._draft()
         self.form = kit.form(self._typed)
-        self.findings = kit.html()
-        self.title = kit.html()
-        self.status = kit.html()
+        self.findings, self.title, self.status = kit.html(), kit.html(), kit.html()
         self.command = CommandCard(layout=kit.layout)
-        self.guide = kit.html()
-        save = kit.button("Download the file", self._download, "rx-primary")
-        preview = kit.box([self.title, self.status, self.command, self.guide], "rx-head")
-        self.root = kit.box([self.page, self.form, self.findings, save, preview], "rx-root")
+        self.memory, self.guide = kit.html(), kit.html()
+        save = kit.button("Download", self._download, "rx-primary")
+        shown = [self.title, self.status, self.command, self.memory, self.guide]
+        left = kit.box([self.form, save], "rx-author-text")
+        right = kit.box([self.findings, kit.box(shown, "rx-head", "rx-panel")], "rx-author-shown")
+        self.root = kit.box([self.page, kit.box([left, right], "rx-author")], "rx-root")
         self.refresh()
 
     def refresh(self) -> None:
         """Check the text and show what it leads to."""
         self.form.fields = [
             {"name": "recipe_id", "kind": "text", "label": "Recipe", "value": self.recipe_id,
-             "hint": "org/repo, as on Hugging Face"},
+             "hint": "org/repo, as on Hugging Face; one that is in the catalog is opened"},
             {"name": "query", "kind": "text", "label": "Preview", "value": self.query,
              "placeholder": "hardware=h200&nodes=2", "hint": "the configuration that is shown"},
-            {"name": "text", "kind": "area", "label": "YAML", "value": self.text, "rows": 24,
-             "hint": "checked when you leave the field"},
+            {"name": "config", "kind": "area", "label": "config.json", "value": self.config,
+             "rows": 3, "placeholder": "{ … }",
+             "hint": "of the checkpoint: with it memory is computed, and a text that is still a"
+             " draft is filled in"},
+            {"name": "text", "kind": "area", "label": "YAML", "value": self.text, "rows": 30,
+             "live": True, "hint": "checked while you type; empty it for a new draft"},
         ]  # fmt: skip
-        found, config = check_text(self.recipe_id, self.text, self.query)
-        self.findings.value = findings_html(found)
+        found, config, sizing = check_text(
+            self.recipe_id, self.text, self.query, self.on, self._checkpoint()
+        )
+        if self.problem:
+            found = [Finding("error", "config", self.problem), *found]
+        self.findings.value = findings_html(found, self.text)
+        self.page.announce = _counted(found)
+        kept = {"recipe_id": self.recipe_id, "query": self.query, "config": self.config}
+        self.page.values = json.dumps({**kept, "text": self.text})
         if config is None:
+            if self.title.value:
+                self.status.value = notices_html([], [], "The preview is of the last text that could be read.")
             return
+        self._show(config, sizing)
+
+    def _show(self, config: Configuration, sizing: Sizing | None) -> None:
         deployment = deploy(config)
         with self.command.hold_sync():
             self.command.steps = steps_of(deployment)
             self.command.revision += 1
         self.title.value = title_html(config, deployment)
-        self.status.value = status_html(config, deployment)
+        notices = notices_html(list(config.adjustments), [])
+        self.status.value = status_html(config, deployment) + notices
+        self.memory.value = verdict_html(config, sizing)
         self.guide.value = guide_html(config)
 
+    def _draft(self) -> None:
+        """Begin anew: with the file that the catalog has, or with a draft."""
+        known = text_of(self.recipe_id, self.catalog)
+        self.text = self.drafted = known or self._new().draft.text
+
+    def _new(self) -> Drafted:
+        return draft_recipe(self.recipe_id, self.catalog, self.facts)
+
+    def _checkpoint(self) -> str | None:
+        return None if self.facts is None else checkpoint_text(self.recipe_id, self.facts)
+
     def _typed(self, name: str, value: str) -> None:
-        setattr(self, name, value if name == "text" else value.strip())
+        value = value if name == "text" else value.strip()
+        if getattr(self, name) == value:
+            return
+        setattr(self, name, value)
+        self.problem = ""
+        untouched = self.text == self.drafted or not self.text.strip()
+        try:
+            if name == "config":
+                self.facts = _read_config(value)
+            if untouched and name != "query":
+                self._draft()
+        except RecipesError as error:
+            self.problem = str(error)
+        self.refresh()
+
+    def _restore(self, kept: str) -> None:
+        """Take up what an earlier session of this tab held."""
+        values = json.loads(kept)
+        for name in ("recipe_id", "query", "config", "text"):
+            setattr(self, name, str(values[name]))
+        try:
+            self.facts = _read_config(self.config)
+        except RecipesError as error:
+            self.problem = str(error)
         self.refresh()
 
     def _download(self) -> None:
-        name = self.recipe_id.rpartition("/")[2] or "recipe"
-        self.page.download(f"{name}.yaml", self.text, "application/yaml")
+        checkpoint = self._checkpoint()
+        repo = self.recipe_id.rpartition("/")[2] or "recipe"
+        if checkpoint is None:
+            self.page.download(f"{repo}.yaml", self.text, "application/yaml")
+            return
+        files = {
+            f"models/{self.recipe_id}.yaml": self.text,
+            f"{FOLDER}/{self.recipe_id}.yaml": checkpoint,
+        }
+        self.page.download(f"{repo}.zip", zip_of(files), "application/zip")
 
     def _fail(self, text: str) -> None:
         self.findings.value = findings_html([Finding("error", "inside", text)])
@@ -151,4 +267,24 @@ class Author:
         display(self.root)  # type: ignore[no-untyped-call]
 
 
-__all__ = ["Author", "check_text", "starter"]
+def _read_config(text: str) -> dict[str, Any] | None:
+    """A pasted config.json; None where nothing was pasted.
+
+    Raises:
+        RecipesError: It is no JSON object, or sizing cannot read it.
+    """
+    from recipes_core.sizing import Architecture
+
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise RecipesError(f"config.json: {error}") from None
+    if not isinstance(found, dict):
+        raise RecipesError("config.json: an object is needed, { … }")
+    Architecture.from_config(found)
+    return found
+
+
+__all__ = ["Author", "Checked", "check_text"]

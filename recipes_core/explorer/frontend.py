@@ -14,6 +14,8 @@ import traitlets
 from recipes_core.explorer.guard import OnError, guarded
 
 STATIC = Path(__file__).parent / "static"
+LONGEST = 262_144
+"""Characters of a text that the browser may send; a config.json may be long."""
 
 
 def _read(name: str) -> str:
@@ -27,6 +29,7 @@ class Page(anywidget.AnyWidget):
         query: Query of the page's address, as it should stand in the browser.
         hints: A line beneath each axis, by the axis's CSS name.
         values: The reader's own values, which the browser keeps until its tab is closed.
+        store: What the browser calls them; each kind of page has its own.
         handlers: What the browser may ask, by kind of message.
     """
 
@@ -38,6 +41,7 @@ class Page(anywidget.AnyWidget):
     announce = traitlets.Unicode("").tag(sync=True)
     hints = traitlets.Dict().tag(sync=True)
     values = traitlets.Unicode("").tag(sync=True)
+    store = traitlets.Unicode("values").tag(sync=True)
 
     def __init__(self, on_error: OnError, **settings: Any) -> None:
         super().__init__(**settings)
@@ -50,7 +54,7 @@ class Page(anywidget.AnyWidget):
         if kind == "alive":
             self.send({"kind": "alive"})
         elif kind in self.handlers:
-            guarded(self.handlers[kind], self.on_error)(str(message.get("value", ""))[:65_536])
+            guarded(self.handlers[kind], self.on_error)(str(message.get("value", ""))[:LONGEST])
 
     def download(self, name: str, data: str | bytes, mime: str = "text/plain") -> None:
         """Have the browser save a file."""
@@ -109,7 +113,7 @@ class Form(anywidget.AnyWidget):
         if isinstance(message, dict) and message.get("kind") == "field":
             name = str(message.get("name", ""))
             if any(field["name"] == name for field in self.fields):
-                self.on_field(name, str(message.get("value", ""))[:262_144])
+                self.on_field(name, str(message.get("value", ""))[:LONGEST])
 
 
 def zip_of(files: dict[str, str]) -> bytes:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from recipes_core import load_catalog
-from recipes_core.explorer.author import Author, check_text, starter
+from recipes_core.explorer.author import Author, check_text
+from recipes_core.render.drafts import draft_recipe
 
 ID = "my-org/my-model"
+GOOD = (
+    "meta: {title: T, provider: P, tasks: [text]}\n"
+    "model: {model_id: my-org/my-model, min_vllm_version: 0.20.0, architecture: dense}\n"
+    "variants:\n  default: {precision: bf16, vram_minimum_gb: 20}\n"
+    "compatible_strategies: [single_node_tp]\n"
+)
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16",
+    "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    "max_position_embeddings": 131072, "tie_word_embeddings": False,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def text():
-    return starter(ID, load_catalog())
+    return draft_recipe(ID, load_catalog()).draft.text
 
 
 def test_the_starter_is_found_wanting_only_in_what_nobody_knows_yet(text):
-    found, _ = check_text(ID, text)
+    found = check_text(ID, text).findings
     assert all(item.severity != "error" or item.where for item in found)
     assert all("Traceback" not in item.message for item in found)
 
@@ -29,7 +44,7 @@ def test_a_misspelt_key_is_named_with_its_line_and_the_right_spelling():
         "  default: {precision: bf16, vram_minimum_gb: 20}",
         "compatible_strategies: [single_node_tp]",
     ]
-    found, config = check_text(ID, "\n".join(lines))
+    found, config, _ = check_text(ID, "\n".join(lines))
     assert config is None
     fault = next(item for item in found if item.severity == "error")
     assert fault.line == 1
@@ -37,13 +52,7 @@ def test_a_misspelt_key_is_named_with_its_line_and_the_right_spelling():
 
 
 def test_a_good_recipe_is_shown_as_the_dashboard_would():
-    text = (
-        "meta: {title: T, provider: P, tasks: [text]}\n"
-        "model: {model_id: my-org/my-model, min_vllm_version: 0.20.0, architecture: dense}\n"
-        "variants:\n  default: {precision: bf16, vram_minimum_gb: 20}\n"
-        "compatible_strategies: [single_node_tp]\n"
-    )
-    author = Author(ID, text)
+    author = Author(ID, GOOD)
     block = next(s for s in author.command.steps if s.get("main"))["blocks"][0]
     assert block["text"].startswith("vllm serve my-org/my-model")
     assert "T</h1>" in author.title.value
@@ -51,12 +60,90 @@ def test_a_good_recipe_is_shown_as_the_dashboard_would():
     assert "MI300X" in author.status.value
     author._typed("text", "meta: [")
     assert "error" in author.findings.value
+    assert "the last text that could be read" in author.status.value
 
 
 @pytest.mark.parametrize(
     "recipe_id", ["", "a", "a/b/c", "../../x", "a/../b", "/etc/passwd", "a/b c"]
 )
 def test_a_hostile_id_is_refused(recipe_id, text):
-    found, config = check_text(recipe_id, text)
+    found, config, _ = check_text(recipe_id, text)
     assert config is None
-    assert found == [] or any(item.severity == "error" for item in found)
+    assert any(item.severity == "error" for item in found)
+
+
+def test_the_commands_are_judged_as_recipes_check_does():
+    text = GOOD.replace("architecture: dense", "architecture: dense, base_args: [--no-such-flag]")
+    codes = {item.code for item in check_text(ID, text).findings}
+    assert "unknown-flag" in codes
+
+
+def test_a_finding_shows_what_stands_in_its_line():
+    author = Author(ID, GOOD.replace("single_node_tp", "<b>nosuch"))
+    assert "<b>nosuch" not in author.findings.value
+    assert "<pre>compatible_strategies: [&lt;b&gt;nosuch]</pre>" in author.findings.value
+
+
+def test_a_config_fills_the_draft_in_and_gives_memory():
+    author = Author(ID)
+    assert "vram_minimum_gb: 0" in author.text
+    author._typed("config", json.dumps(CONFIG))
+    assert "parameter_count: 8.03B" in author.text
+    assert "Fits" in author.memory.value
+    assert "computed" in author.memory.value
+    author._typed("query", "hardware=h100")
+    sent = []
+    author.page.send = lambda message, buffers=None: sent.append(message)
+    author._download()
+    assert sent[0]["name"] == "my-model.zip"
+
+
+def test_a_config_never_changes_what_the_author_has_written():
+    author = Author(ID, GOOD)
+    author._typed("text", GOOD.replace("title: T", "title: Mine"))
+    author._typed("config", json.dumps(CONFIG))
+    assert "title: Mine" in author.text
+    assert "Fits" in author.memory.value
+
+
+@pytest.mark.parametrize("config", ["{", "[]", "7", '{"model_type": "nosuch"}'])
+def test_a_config_that_is_none_is_told_and_changes_nothing(config):
+    author = Author(ID, GOOD)
+    author._typed("config", config)
+    assert "config.json" in author.findings.value
+    assert author.text == GOOD
+
+
+def test_another_id_drafts_anew_until_the_author_has_written_something():
+    author = Author(ID)
+    author._typed("recipe_id", "Qwen/Qwen9-8B")
+    assert "model_id: Qwen/Qwen9-8B" in author.text
+    author._typed("recipe_id", "Qwen/Qwen3-32B")
+    known = load_catalog().recipes["Qwen/Qwen3-32B"]
+    assert known.recipe.meta.title in author.text
+    author._typed("text", author.text + "# mine\n")
+    author._typed("recipe_id", "Qwen/Qwen9-8B")
+    assert author.text.endswith("# mine\n")
+    author._typed("text", "")
+    assert "model_id: Qwen/Qwen9-8B" in author.text
+
+
+def test_a_reload_takes_up_what_was_written():
+    author = Author(ID)
+    author._typed("text", GOOD)
+    author._typed("config", json.dumps(CONFIG))
+    other = Author(ID)
+    other._restore(author.page.values)
+    assert (other.text, other.recipe_id, other.facts) == (GOOD, ID, CONFIG)
+    assert other.page.store != "values"
+    for junk in ("", "{}", "[]", '{"text": 1}'):
+        other.page._receive(None, {"kind": "restore", "value": junk}, None)
+    assert other.text == GOOD
+
+
+def test_the_catalogs_of_the_variable_lie_below(monkeypatch, tmp_path):
+    path = tmp_path / "models" / "my-org" / "there.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(GOOD)
+    monkeypatch.setenv("RECIPES_CATALOG", f"builtin:{tmp_path}")
+    assert Author("my-org/there").text == GOOD

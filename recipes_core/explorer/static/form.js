@@ -1,4 +1,5 @@
 // A form whose fields are data: text, number, range (by stops), select, area. It keeps the focus while it changes.
+// A text is told when the reader leaves it; one that is live, after a pause in the typing.
 
 function render({ model, el }) {
   el.classList.add("rx-form");
@@ -37,18 +38,26 @@ function render({ model, el }) {
       const sent = now.kind === "range" ? now.stops[Number(input.value)][1] : input.value;
       model.send({ kind: "field", name: now.name, value: sent });
     };
-    const later = () => {
+    const later = (pause) => {
       clearTimeout(entry.timer);
-      entry.timer = setTimeout(tell, 120);
+      entry.timer = setTimeout(tell, pause);
     };
     // What the reader has begun is not overwritten by what was already on its way.
     input.addEventListener("input", () => {
       entry.dirty = true;
-      if (field.kind !== "range") return;
-      show(entry);
-      later();
+      if (field.kind === "range") {
+        show(entry);
+        later(120);
+      } else if (entry.field.live) {
+        later(700);
+      }
     });
-    if (field.kind !== "range") input.addEventListener("change", tell);
+    if (field.kind !== "range") {
+      input.addEventListener("change", () => {
+        clearTimeout(entry.timer);
+        tell();
+      });
+    }
     return entry;
   }
 

@@ -152,7 +152,7 @@ function render({ model, el }) {
   });
 
   // --- values that a reload of the page should not lose
-  const store = `${PREFIX}values`;
+  const store = `${PREFIX}${model.get("store")}`;
   model.on("change:values", () => {
     try {
       sessionStorage.setItem(store, model.get("values"));
