@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from recipes_core.errors import RecipesError
 from recipes_core.selection import MAX_QUERY, Unread
 
 MAX_COMPARED = 4
+ENDINGS = (".md", ".json", ".yaml", ".yml")
+PLACES = {"hw": "hardware", "strategies": "strategy", "presets": "preset"}
+"""Parts of a path that say what a key of a query does: ``/org/repo/hw/b200.json``."""
+CHECKPOINT_HOSTS = frozenset({"huggingface.co", "hf.co"})
+"""Their paths go on after the id: ``/org/repo/tree/main``."""
 
 
 class Compared(NamedTuple):
@@ -24,11 +29,13 @@ def read_link(text: str) -> tuple[str, str]:
 
     Args:
         text: A voila or Binder link of ours (``?model=…``), an address whose path ends in
-            ``/org/repo`` (the peer's, or our server's), or an id.
+            ``/org/repo`` (the peer's, or our server's) or in a page, a JSON or a recipe file of it,
+            a checkpoint's page, or an id.
 
     Raises:
         RecipesError: There is no recipe in it.
     """
+    text = text.strip(" \t\n<>\"'`")
     try:
         parts = urlsplit(text)
     except ValueError as error:
@@ -39,14 +46,15 @@ def read_link(text: str) -> tuple[str, str]:
         return read_link(inner)
     if outer.get("model"):
         return outer["model"], urlencode(rest)
-    path = parts.path.strip("/")
-    for ending in (".md", ".json"):
+    path = unquote(parts.path).strip("/")
+    for ending in ENDINGS:
         path = path.removesuffix(ending)
     words = path.split("/")
-    if "presets" in words[2:]:
-        place = words.index("presets")
-        rest = [*rest, ("preset", words[place + 1] if place + 1 < len(words) else "")]
-        words = words[:place]
+    if parts.hostname in CHECKPOINT_HOSTS:
+        words = words[:2]
+    while len(words) >= 4 and words[-2] in PLACES:
+        rest = [(PLACES[words[-2]], words[-1]), *rest]
+        words = words[:-2]
     if len(words) < 2 or not all(words[-2:]):
         raise RecipesError(f"no recipe in {text[:80]!r}: expected …/org/repo or ?model=org/repo")
     return "/".join(words[-2:]), urlencode(rest)
@@ -77,8 +85,8 @@ def recipes_in(query: str) -> list[str]:
 
 
 def compared_in(text: str) -> Iterator[Compared]:
-    """The configurations that a link's ``compare`` names."""
-    for part in text.split(";")[:MAX_COMPARED]:
+    """The configurations that a link's ``compare`` names; one too many, so that it is refused."""
+    for part in text.split(";")[: MAX_COMPARED + 1]:
         recipe_id, _, query = part.partition("?")
         if recipe_id:
             yield Compared(recipe_id, query)

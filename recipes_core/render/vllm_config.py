@@ -43,7 +43,7 @@ def _document(deployment: Deployment, process: Process, *, several: bool) -> str
         sets = " ".join(f"--set {item}=…" for item in missing)
         raise RenderRefusedError(
             f"vllm-config: {process.name} needs {', '.join(missing)}; vLLM expands no variable in"
-            f" this file. Give {sets}"
+            f" this file. Give {sets}, in the explorer under Your cluster"
         )
     head = []
     if several:

@@ -25,7 +25,7 @@ from recipes_core.explorer.panels.memory import (
     verdict_text,
 )
 from recipes_core.explorer.panels.pasted_log import log_html
-from recipes_core.explorer.panels.share import FORMS, snippet
+from recipes_core.explorer.panels.share import FORMS
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.view import Explorer
 from recipes_core.render.comparison import compare
@@ -229,13 +229,6 @@ def test_every_form_can_be_exported_or_says_why_not(state, form):
             assert "pd_cluster" in query, "one node can be had in every form"
         else:
             assert V32 in text
-
-
-def test_the_snippet_makes_the_same_commands(state, capsys):
-    state.ask(strategy="single_node_dep")
-    exec(compile(snippet(state.configuration), "snippet", "exec"), {})
-    printed = capsys.readouterr().out
-    assert printed.strip() == script(state.deployment.processes[0]).strip()
 
 
 def test_a_comparison_has_what_differs_and_makes_a_table_of_it(catalog):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from recipes_core.configuration import Configuration
-from recipes_core.deployment import Deployment
+from recipes_core.deployment import Deployment, ReaderValues
 from recipes_core.errors import RecipesError
+from recipes_core.explorer.frontend import zip_of
+from recipes_core.explorer.panels.command import script_files
 from recipes_core.explorer.panels.figures import copyable_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import page_query
@@ -21,29 +24,47 @@ if TYPE_CHECKING:
 
 BINDER_VARIABLE = "RECIPES_BINDER"
 """Address of the repository on Binder, such as ``https://mybinder.org/v2/gh/owner/repo/main``."""
+PAGE_VARIABLE = "VOILA_REQUEST_URL"
+"""Address of the page, as voila tells it to the kernel."""
+BINDER_LIMITS = (
+    "mybinder.org promises 450 MB of memory and ends a session that nobody looks at after ten"
+    " minutes; on a machine of your own: recipes dashboard"
+)
+BINDER_SETTING = (
+    "is to hold the repository's address there, such as"
+    " https://mybinder.org/v2/gh/OWNER/REPO/main, where the dashboard is started"
+)
 Form = tuple[str, str, Callable[[Configuration, Deployment], str]]
 
 
-def snippet(config: Configuration) -> str:
-    """Python that makes the same configuration; it needs neither widgets nor a browser."""
+def snippet(config: Configuration, deployment: Deployment) -> str:
+    """Python that makes the same commands; it needs neither widgets nor a browser."""
     query = page_query(config)
     roots = [str(root) for root in config.catalog.roots if root != "builtin"]
     catalogs = "" if not roots else ", ".join(json.dumps(r) for r in config.catalog.roots)
     asked = f", {json.dumps(query)}" if query else ""
+    given = {
+        item.name: value
+        for item in fields(ReaderValues)
+        if (value := getattr(deployment.values, item.name))
+    }
+    values = ", ".join(
+        f"{name}={dict(value) if name == 'placeholders' else value!r}"
+        for name, value in given.items()
+    )
+    names = "ReaderValues, configure" if values else "configure"
     return (
-        "from recipes_core import configure, deploy, load_catalog, script\n\n"
+        f"from recipes_core import {names}, deploy, load_catalog, script\n\n"
         f"catalog = load_catalog({catalogs})\n"
         f"config = configure(catalog, {json.dumps(config.entry.id)}{asked})\n"
-        "deployment = deploy(config)\n"
+        f"deployment = deploy(config{f', ReaderValues({values})' if values else ''})\n"
         "for process in deployment.processes:\n"
         "    print(script(process))\n"
     )
 
 
 def _shell(_: Configuration, deployment: Deployment) -> str:
-    from recipes_core.render.shell import guarded_script
-
-    return "\n".join(guarded_script(deployment, process) for process in deployment.processes)
+    return "\n".join(f"# --- {name}\n{text}" for name, text in script_files(deployment).items())
 
 
 def _markdown(config: Configuration, deployment: Deployment) -> str:
@@ -80,6 +101,13 @@ def _vllm_config(_: Configuration, deployment: Deployment) -> str:
     return to_vllm_config(deployment)
 
 
+def _vllm_configs(deployment: Deployment) -> dict[str, str]:
+    from recipes_core.render.vllm_config import to_vllm_config
+
+    names = [process.name for process in deployment.processes if process.is_engine]
+    return {f"{name}.yaml": to_vllm_config(deployment, name) for name in names}
+
+
 def _kubernetes(_: Configuration, deployment: Deployment) -> str:
     from recipes_core.render.kubernetes import to_kubernetes
 
@@ -87,8 +115,8 @@ def _kubernetes(_: Configuration, deployment: Deployment) -> str:
 
 
 FORMS: dict[str, Form] = {
-    "python": ("Python", "recipe.py", lambda config, _: snippet(config)),
-    "shell": ("Shell scripts", "serve.sh", _shell),
+    "python": ("Python", "recipe.py", snippet),
+    "shell": ("Shell scripts", "scripts.zip", _shell),
     "markdown": ("Markdown", "recipe.md", _markdown),
     "json": ("JSON", "recipe.json", _json),
     "compose": ("Docker Compose", "compose.yaml", _compose),
@@ -96,6 +124,11 @@ FORMS: dict[str, Form] = {
     "slurm": ("Slurm", "serve.sbatch", _slurm),
     "vllm-config": ("vLLM --config file", "vllm.yaml", _vllm_config),
 }
+FILES: dict[str, Callable[[Deployment], dict[str, str]]] = {
+    "shell": script_files,
+    "vllm-config": _vllm_configs,
+}
+"""Forms that are several files, which are downloaded together."""
 
 
 class SharePanel:
@@ -140,15 +173,26 @@ class SharePanel:
 
     def _links_html(self) -> str:
         query = self.state.page_query()
-        rows = [("For a dashboard under voila", f"/voila/render/explorer.ipynb?{query}")]
+        page = os.environ.get(PAGE_VARIABLE, "").partition("?")[0]
+        here = ("This page", f"{page}?{query}", "")
+        if not page.startswith(("https://", "http://")):
+            # In JupyterLab a notebook's address cannot hold a query.
+            here = (
+                "Under voila",
+                f"/voila/render/explorer.ipynb?{query}",
+                "behind the address of a dashboard",
+            )
         base = os.environ.get(BINDER_VARIABLE, "")
         inner = quote(f"voila/render/notebooks/explorer.ipynb?{query}", safe="")
-        if base.startswith("https://"):
-            rows.append(("On Binder", f"{base}?urlpath={inner}"))
-        rows.append(("On a command line", self.state.command_line()))
+        binder = ("On Binder", f"{base}?urlpath={inner}", BINDER_LIMITS)
+        if not base.startswith("https://"):
+            binder = ("On Binder", "", f"no link: {BINDER_VARIABLE} {BINDER_SETTING}")
+        rows = [here, binder, ("On a command line", self.state.command_line(), "")]
         return "".join(
-            f'<h3 class="rx-h3">{escape(title)}</h3>{copyable_html(text, title)}'
-            for title, text in rows
+            f'<h3 class="rx-h3">{escape(title)}</h3>'
+            + (copyable_html(text, title) if text else "")
+            + (f'<p class="rx-source">{escape(note)}</p>' if note else "")
+            for title, text, note in rows
         )
 
     def _paste(self, _: str, text: str) -> None:
@@ -159,6 +203,13 @@ class SharePanel:
                 self.state.problem = str(error)
 
     def _download(self) -> None:
+        deployment = self.state.deployment
         name = FORMS[self.form.value][1]
+        parts = FILES.get(self.form.value)
+        files = parts(deployment) if parts is not None and deployment is not None else {}
+        if len(files) > 1:
+            archive = f"{name.rpartition('.')[0]}.zip"
+            self.page.download(archive, zip_of(files), "application/zip")
+            return
         mime = "application/json" if name.endswith(".json") else "text/plain"
         self.page.download(name, self._rendered(), mime)
