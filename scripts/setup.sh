@@ -7,11 +7,19 @@ extra=""
 if [ "${1:-}" = test ]; then extra=test; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo > /dev/null; then sudo "$@"; else
-    echo "Needs root and there is no sudo. Please run: $*" >&2
+# Has the system install a package, or says who must.
+system_package() {
+  local root=()
+  if [ "$(id -u)" != 0 ]; then root=(sudo); fi
+  if ! command -v apt-get > /dev/null; then
+    echo "Please install $1 with this system's package manager, then start again." >&2
+    return 1
+  elif [ ${#root[@]} != 0 ] && ! command -v sudo > /dev/null; then
+    echo "Please have root run: apt-get install $1   Then start again." >&2
     return 1
   fi
+  ${root[@]+"${root[@]}"} apt-get update -qq
+  ${root[@]+"${root[@]}"} apt-get install -y -qq "$1"
 }
 
 find_python() {
@@ -32,20 +40,23 @@ make_venv() {
   python=$(find_python)
   # Debian ships Python without what makes a virtual environment.
   if ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
-    as_root apt-get update -qq
-    as_root apt-get install -y -qq python3-venv
+    system_package python3-venv
   fi
   "$python" -m venv .venv
 }
 
-[ -x .venv/bin/python ] || make_venv
+# An interrupted first run leaves an environment without pip.
+if [ ! -x .venv/bin/python ] || [ ! -e .venv/bin/pip ]; then make_venv; fi
 
 # Install again only where what is wanted has changed since the last time.
-# Templates and extensions are copied into the environment, so they count as well.
-wanted="$(cat pyproject.toml; find share jupyter-config -type f -exec sha256sum {} + | sort) $extra"
+# Templates and extensions are copied into the environment, and its commands hold this folder's name.
+wanted="$PWD $(cat pyproject.toml; find share jupyter-config -type f -exec cksum {} + | sort) $extra"
 stamp=".venv/installed-${extra:-run}"
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "Installing (some minutes the first time) …" >&2
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -e ".${extra:+[$extra]}"
+  if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check -e ".${extra:+[$extra]}"; then
+    echo "The packages could not be installed: see above. Without a network, point PIP_INDEX_URL or PIP_FIND_LINKS at a mirror." >&2
+    exit 1
+  fi
   printf '%s' "$wanted" > "$stamp"
 fi
