@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from recipes_core.server.standalone import make_app as make_app
     from recipes_core.server.standalone import serve as serve
 
+NOTEBOOKS = ("notebooks/explorer.ipynb", "explorer.ipynb", "vllm-recipes.ipynb")
+"""Where the explorer's notebook is in a checkout, under ``recipes lab``, from the launcher."""
 _PLACES = {"handlers": "handlers", "make_app": "standalone", "serve": "standalone"}
 
 
@@ -20,6 +24,13 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'recipes_core.server' has no attribute {name!r}")
     return getattr(import_module(f"recipes_core.server.{_PLACES[name]}"), name)
+
+
+def _notebook_in(root: Path) -> str | None:
+    """The explorer's notebook below a server's root, for voila to show; None = there is none."""
+    if find_spec("voila") is None:
+        return None
+    return next((name for name in NOTEBOOKS if (root / name).is_file()), None)
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
@@ -41,7 +52,8 @@ def _load_jupyter_server_extension(serverapp: ServerApp) -> None:
         )
         return
     base_url = serverapp.web_app.settings["base_url"]
-    dashboard = join(base_url, "voila/render/notebooks/explorer.ipynb")
+    notebook = _notebook_in(Path(serverapp.root_dir))
+    dashboard = None if notebook is None else join(base_url, f"voila/render/{notebook}")
     catalog = load_catalog(*chosen_catalogs(), on_error="collect")
     routes = private_handlers(catalog, base_url, dashboard)
     serverapp.web_app.add_handlers(".*$", routes)  # type: ignore[no-untyped-call]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from recipes_core.server import _notebook_in
 from tests.server.conftest import Client
 
 TOKEN = "sesame"
@@ -110,3 +111,14 @@ def test_a_server_that_lets_anybody_in_does_not_serve_them(open_lab):
     client, log = open_lab
     assert client.ask(f"/user/ann/recipes/{MODEL}.json").status == 404
     assert "lets anybody in" in log.read_text()
+
+
+def test_a_page_leads_to_the_dashboard_only_where_there_is_one(lab, tmp_path):
+    client, _ = lab
+    page = client.ask(f"/user/ann/recipes/{MODEL}?token={TOKEN}")
+    assert page.status == 200
+    assert "Open in the dashboard" not in page.text
+    assert _notebook_in(tmp_path) is None
+    (tmp_path / "vllm-recipes.ipynb").touch()
+    assert _notebook_in(tmp_path) == "vllm-recipes.ipynb"
+    assert _notebook_in(REPO) == "notebooks/explorer.ipynb"
