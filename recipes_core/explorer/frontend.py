@@ -27,6 +27,8 @@ class Page(anywidget.AnyWidget):
 
     Attributes:
         query: Query of the page's address, as it should stand in the browser.
+        told: What the newest choice met with; said aloud, and shown where its notice is out of
+            sight.
         hints: A line beneath each axis, by the axis's CSS name.
         values: The reader's own values, which the browser keeps until its tab is closed.
         store: What the browser calls them; each kind of page has its own.
@@ -39,6 +41,7 @@ class Page(anywidget.AnyWidget):
     query = traitlets.Unicode("").tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     announce = traitlets.Unicode("").tag(sync=True)
+    told = traitlets.Unicode("").tag(sync=True)
     hints = traitlets.Dict().tag(sync=True)
     values = traitlets.Unicode("").tag(sync=True)
     store = traitlets.Unicode("values").tag(sync=True)

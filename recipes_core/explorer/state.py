@@ -388,8 +388,20 @@ class ExplorerState(HasTraits):
         """Keep the current configuration for comparison."""
         if self.configuration is not None:
             query = selection_of(self.configuration, name_hardware=True).to_query()
+            item = Compared(self.configuration.entry.id, query)
+            if item in self.compared:
+                self.problem = "Not added: this configuration stands in the comparison already."
+                return
             self._remember()
-            self._add_compared(Compared(self.configuration.entry.id, query))
+            self._add_compared(item)
+            self._settle()
+
+    def open_compared(self, number: int) -> None:
+        """Show the compared configuration at a place, from 0."""
+        if 0 <= number < len(self.compared):
+            item = self.compared[number]
+            self._remember()
+            self._try(item.recipe_id, Selection.from_query(item.query))
             self._settle()
 
     def drop_compared(self, number: int) -> None:
@@ -397,6 +409,7 @@ class ExplorerState(HasTraits):
         if 0 <= number < len(self.compared):
             self._remember()
             del self.compared[number]
+            self.problem = ""
             self.compared_revision += 1
 
     def _add_compared(self, item: Compared) -> None:
@@ -405,9 +418,17 @@ class ExplorerState(HasTraits):
         except RecipesError as error:
             self.problem = f"Not compared: {error}"
             return
-        if item not in self.compared and len(self.compared) < MAX_COMPARED:
-            self.compared.append(item)
-            self.compared_revision += 1
+        if item in self.compared:
+            return
+        if len(self.compared) >= MAX_COMPARED:
+            self.problem = (
+                f"Not compared: {item.recipe_id}. {MAX_COMPARED} configurations stand side by side"
+                " already; remove one first."
+            )
+            return
+        self.compared.append(item)
+        self.problem = ""
+        self.compared_revision += 1
 
     def compared_configurations(self) -> list[tuple[Configuration, Deployment]]:
         """What is compared, resolved anew."""
@@ -432,8 +453,9 @@ class ExplorerState(HasTraits):
             RecipesError: The short form cannot be read.
         """
         own = parse_hardware(self.catalog, text).id
-        if own not in self.catalog.hardware:
+        if own != self.kept.hardware:
             self.kept = replace(self.kept, hardware=own)
+            self.revision += 1
         return own
 
     def values_text(self) -> str:

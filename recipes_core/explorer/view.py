@@ -26,6 +26,7 @@ from recipes_core.explorer.panels.head import (
     status_html,
     summary,
     title_html,
+    told_text,
 )
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.widgets import Kit, escape, visible
@@ -166,8 +167,7 @@ class Explorer:
             if self.axes is not None:
                 self.page.hints = self.axes.show(config)
         self._shown = config.entry.id
-        if self.undo is not None:
-            self.undo.disabled = not state.can_undo
+        self._show_undo()
         if self.find is not None:
             self.find.follow()
         if self.details is not None:
@@ -178,9 +178,15 @@ class Explorer:
         findings = state.findings if self.details is not None else state.declared_findings
         self.notices.value = notices_html(state.notices, findings, state.problem)
         visible(self.notices, bool(self.notices.value))
+        self.page.told = told_text(state.notices, state.problem)
 
     def _address(self) -> None:
         self.page.query = self.state.page_query()
+        self._show_undo()
+
+    def _show_undo(self) -> None:
+        if self.undo is not None:
+            self.undo.disabled = not self.state.can_undo
 
     def fail(self, text: str) -> None:
         """Show that something inside went wrong; what is on screen stays."""
@@ -194,13 +200,13 @@ class Explorer:
             kind = message.get("kind") if isinstance(message, dict) else None
             if deployment is None:
                 return
+            docker = message.get("form") == "docker"
             if kind == "script":
                 for process in deployment.processes:
                     if process.name == message.get("id"):
                         text = guarded_script(deployment, process, docker=docker)
                         self.page.download(f"{process.name}.sh", text, "text/x-shellscript")
             elif kind == "zip":
-            docker = message.get("form") == "docker"
                 name = deployment.configuration.entry.id.replace("/", "--")
                 data = zip_of(script_files(deployment, docker=docker))
                 self.page.download(f"{name}.zip", data, "application/zip")
@@ -210,7 +216,7 @@ class Explorer:
 
     def _restore(self, text: str) -> None:
         try:
-            self.state.read_values(text)
+            self.state.read_values(text, restored=True)
         except RecipesError as error:
             log.info("values of an earlier page were not taken: %s", error)
 

@@ -94,6 +94,62 @@ def test_tabs_move_by_arrow_keys_and_search_has_a_shortcut(opened, watch):
     assert watch.faults == []
 
 
+def test_a_model_is_found_and_opened_by_keys_alone(opened, watch):
+    page = opened(V32)
+    settled(page)
+    page.keyboard.press("/")
+    page.keyboard.type("gpt-oss 120")
+    expect(page.locator(".rx-count")).to_contain_text("of")
+    page.keyboard.press("Enter")
+    expect(page.locator(".rx-title")).to_contain_text("GPT-OSS")
+    expect(page.locator(".rx-search input")).to_be_focused()
+    page.locator(".rx-search input").fill("deepseek")
+    expect(page.locator(".rx-models option").first).to_contain_text("DeepSeek")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".rx-models select")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".rx-title")).to_contain_text("DeepSeek")
+    assert watch.faults == []
+
+
+def test_a_refusal_is_said_and_shown_where_the_reader_is(opened, watch):
+    page = opened("model=deepseek-ai/DeepSeek-V4-Flash&hardware=b200&tab=yours")
+    settled(page)
+    field = page.get_by_label("GPUs of one node")
+    field.fill("8xNoSuchCard")
+    page.get_by_label("Paste a file of values").scroll_into_view_if_needed()
+    page.keyboard.press("Tab")
+    toast = page.locator(".rx-toast")
+    expect(toast).to_be_visible()
+    expect(toast).to_contain_text("NoSuchCard")
+    box = toast.bounding_box()
+    assert 0 < box["y"] < page.viewport_size["height"] - box["height"] + 1
+    expect(page.locator(".rx-page [role=status]")).to_contain_text("NoSuchCard")
+    # List and axes stay in sight beside a long panel.
+    assert page.locator(".rx-command").bounding_box()["y"] < 0
+    for part in (".rx-search", ".rx-axis-variant"):
+        assert page.locator(part).bounding_box()["y"] >= 0
+    page.mouse.click(5, 5)
+    expect(toast).to_be_hidden()
+    assert watch.faults == []
+
+
+def test_on_a_phone_the_list_closes_when_a_model_is_chosen(opened, page, watch):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(V32)
+    settled(page)
+    models = page.get_by_role("button", name="Models")
+    models.click()
+    expect(models).to_have_attribute("aria-expanded", "true")
+    title = page.locator(".rx-title").inner_text()
+    page.locator(".rx-models select").click(position={"x": 80, "y": 40})
+    expect(page.locator(".rx-title")).not_to_have_text(title)
+    expect(page.locator(".rx-models")).to_be_hidden()
+    expect(models).to_be_focused()
+    expect(models).to_have_attribute("aria-expanded", "false")
+    assert watch.faults == []
+
+
 def test_a_change_is_announced(opened):
     page = opened(f"{V32}&hardware=b200")
     settled(page)

@@ -8,6 +8,7 @@ from ipywidgets.widgets.widget import _instances as widgets
 from recipes_core import load_catalog
 from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
 from recipes_core.explorer.panels.details import PANELS
+from recipes_core.explorer.panels.find import MACHINE, OWN
 from recipes_core.explorer.view import Explorer
 from recipes_core.explorer.widgets import visible
 
@@ -134,8 +135,61 @@ def test_search_narrows_the_list_and_says_so(screen):
     screen.find.text.value = "zzz no such"
     assert screen.find.list.options == ()
     assert "No model matches" in screen.find.count.value
+    assert "rx-hidden" in screen.find.list._dom_classes
+    screen.find.text.value = "gpt-oss"
+    screen.find.filters["provider"].value = "Qwen"
+    assert "would without a filter by Provider" in screen.find.count.value
     screen.find.clear_all()
     assert len(screen.find.list.options) == len(screen.state.catalog.recipes)
+    assert "rx-hidden" not in screen.find.list._dom_classes
+
+
+def test_the_list_has_the_order_that_was_chosen(screen):
+    recipes = screen.state.catalog.recipes
+
+    def shown(order):
+        screen.find.filters["order"].value = order
+        return [recipes[recipe_id] for _, recipe_id in screen.find.list.options]
+
+    days = [entry.recipe.meta.date_updated for entry in shown("updated")]
+    assert days == sorted(days, reverse=True)
+    assert "recently updated first" in screen.find.count.value
+    providers = [entry.recipe.meta.provider.casefold() for entry in shown("provider")]
+    assert providers == sorted(providers)
+    assert len(providers) == len(recipes)
+
+
+def test_own_gpus_are_entered_in_the_search_or_beside_and_count_as_they_are(screen):
+    find = screen.find
+    find.filters["fits"].value = OWN
+    assert "rx-hidden" not in find.own._dom_classes
+    assert "say which GPUs you have" in find.count.value
+    find.own.value = "1xRTX 4090"
+    small = {recipe_id for _, recipe_id in find.list.options}
+    assert "on 1xRTX4090" in find.count.value
+    assert V32 not in small
+    assert '"hardware": "1xRTX4090"' in screen.page.values
+    find.own.value = "8xA100-80GB"
+    assert small < {recipe_id for _, recipe_id in find.list.options}
+    assert "rx-hidden" in find.filters["count"]._dom_classes
+    find.own.value = "8xNoSuchCard"
+    assert "NoSuchCard" in screen.notices.value
+
+
+def test_this_machine_is_asked_once_for_all_keystrokes(catalog, tmp_path, monkeypatch):
+    calls = tmp_path / "calls"
+    tool = tmp_path / "rocm-smi"
+    card = '{"Card Series": "AMD Instinct MI300X", "VRAM Total Memory (B)": "206141652992"}'
+    tool.write_text(f"#!/bin/sh\necho x >> {calls}\necho '{{\"card0\": {card}}}'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    find = Explorer(catalog, f"model={V32}").find
+    find.filters["fits"].value = MACHINE
+    for text in ("g", "gp", "gpt"):
+        find.text.value = text
+    assert calls.read_text() == "x\n"
+    assert "rocm-smi: 1× MI300X" in find.count.value
+    assert find.list.options
 
 
 def test_filters_leave_what_fits_on_ones_own_gpus(screen):
@@ -267,3 +321,12 @@ def test_own_hardware_stays_among_the_options(screen):
 def test_gpus_that_the_engine_leaves_free_are_said(catalog):
     screen = Explorer(catalog, "model=zai-org/glm-4-9b-hf&hardware=h200")
     assert screen.page.hints["gpus"] == "The engine takes 1; 7 stay free."
+
+
+def test_what_a_choice_met_with_is_said_also_where_its_notice_is_out_of_sight(screen):
+    assert screen.page.told == ""
+    screen.state.ask(variant="nvfp4")
+    axis(screen, "hardware").value = "h100"
+    assert screen.page.told == "Hardware h100: NVFP4 needs NVIDIA Blackwell"
+    screen.state.ask(hardware="b200")
+    assert screen.page.told == ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
@@ -11,16 +13,31 @@ from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.own_hardware import admit
 from recipes_core.catalog.search import search
+from recipes_core.errors import RecipesError
 from recipes_core.explorer.guard import guarded
-from recipes_core.explorer.machine import this_machine
+from recipes_core.explorer.machine import Machine, this_machine
 from recipes_core.explorer.widgets import Kit, escape, visible
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
 
 ANY = ""
-MACHINE = "\0machine"
+MACHINE, OWN = "\0machine", "\0own"
 FITS = (1, 2, 4, 8, 16, 32, 64)
+ORDERS: dict[str, tuple[str, Callable[[RecipeEntry], Any]]] = {
+    "newest": ("Newest first", lambda _: 0),
+    "updated": ("Recently updated first", lambda e: -_day(e)),
+    "provider": ("By provider", lambda e: (e.recipe.meta.provider.casefold(), e.id.casefold())),
+    "name": ("By name", lambda e: e.id.partition("/")[2].casefold()),
+}
+"""Label, and what a search's answer is sorted by; the search has the newest first itself."""
+SETTINGS = {"count": 8, "order": "newest"}
+"""Fields that narrow nothing, and their value at first."""
+
+
+def _day(entry: RecipeEntry) -> int:
+    day = entry.recipe.meta.date_updated or entry.recipe.meta.date_added
+    return day.toordinal() if day else 0
 
 
 def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool:
@@ -59,13 +76,18 @@ class FindPanel:
             "Find a model", "rx-search", placeholder="name, task, precision, GPU …"
         )
         self.filters = {
-            "task": kit.dropdown("Task"),
             "provider": kit.dropdown("Provider"),
+            "task": kit.dropdown("Task"),
             "precision": kit.dropdown("Precision"),
             "verified": kit.dropdown("Verified on"),
             "fits": kit.dropdown("Fits on (declared memory)"),
             "count": kit.dropdown("How many of these GPUs"),
+            "order": kit.dropdown("Order"),
         }
+        self.own = kit.text("Your GPUs", placeholder="8xA100-80GB, 4xL40S")
+        self.own.continuous_update = False
+        provider, *folded = self.filters.values()
+        folded.insert(-1, self.own)
         self.list = w.Select(
             description="Models", rows=12, layout=kit.layout, style=kit.label_style
         )
@@ -76,11 +98,12 @@ class FindPanel:
         self.box = kit.box(
             [
                 self.text,
+                provider,
                 kit.html(
                     '<button type="button" class="rx-button rx-fold" data-rx-toggle="filters"'
                     ' aria-expanded="false">Filters</button>'
                 ),
-                kit.box(list(self.filters.values()), "rx-filters"),
+                kit.box(folded, "rx-filters"),
                 self.count,
                 self.clear,
                 self.list,
@@ -88,13 +111,14 @@ class FindPanel:
             ],
             "rx-find",
         )
+        self.machine: Machine | None = None
         self._ids: tuple[tuple[str, str], ...] = ()
         self._quiet = False
         self._offer()
         self.refresh()
         self.text.observe(guarded(lambda _: self.refresh(), kit.on_error), "value")
+        self.own.observe(guarded(self._own, kit.on_error), "value")
         for field in self.filters.values():
-            field.on_choice(lambda _: self.refresh(), kit.on_error)
             field.observe(guarded(lambda _: self.refresh(), kit.on_error), "value")
         self.list.observe(guarded(self._chosen, kit.on_error), "value")
 
@@ -103,29 +127,36 @@ class FindPanel:
         recipes = [entry.recipe for entry in catalog.recipes.values()]
         used = {task for recipe in recipes for task in recipe.meta.tasks}
         tasks = [(task.display_name, task.id) for task in catalog.taxonomy.tasks if task.id in used]
-        providers = sorted({recipe.meta.provider for recipe in recipes}, key=str.casefold)
+        of = Counter(recipe.meta.provider for recipe in recipes)
         precisions = sorted({v.precision for r in recipes for v in r.variants.values()})
         verified = {h for r in recipes for h, s in r.meta.hardware.items() if s == "verified"}
         boards = [(f"{p.brand} {p.display_name}", h) for h, p in catalog.hardware.items()]
         offers: dict[str, list[tuple[str, Any]]] = {
             "task": tasks,
-            "provider": [(name, name) for name in providers],
+            "provider": [(f"{n} ({of[n]})", n) for n in sorted(of, key=str.casefold)],
             "precision": [(name.upper(), name) for name in precisions],
             "verified": [(label, h) for label, h in boards if h in verified],
-            "fits": [*([("This machine", MACHINE)] if has_gpu_tool() else []), *boards],
+            "fits": [
+                *([("This machine", MACHINE)] if has_gpu_tool() else []),
+                ("Your own GPUs …", OWN),
+                *boards,
+            ],
         }
         for name, options in offers.items():
             self.filters[name].show([("Any", ANY), *options], ANY)
-        self.filters["count"].show([(str(number), number) for number in FITS], 8)
+        self.filters["count"].show([(str(n), n) for n in FITS], SETTINGS["count"])
+        orders = [(label, name) for name, (label, _) in ORDERS.items()]
+        self.filters["order"].show(orders, SETTINGS["order"])
 
     def clear_all(self) -> None:
         """No search, no filter."""
         self.text.value = ""
         for name, field in self.filters.items():
-            field.value = 8 if name == "count" else ANY
+            if name != "order":
+                field.value = SETTINGS.get(name, ANY)
 
     def matches(self) -> list[RecipeEntry]:
-        """What search and filters leave, best first."""
+        """What search and filters leave, in the chosen order."""
         chosen = {name: field.value for name, field in self.filters.items()}
         found = search(
             self.catalog,
@@ -137,39 +168,77 @@ class FindPanel:
         )
         if chosen["fits"]:
             found = self._fitting(found, chosen["fits"], chosen["count"])
-        return found
+        return sorted(found, key=ORDERS[chosen["order"]][1])
 
-    def _fitting(self, entries: list[RecipeEntry], hardware: str, gpus: int) -> list[RecipeEntry]:
-        catalog = self.catalog
-        if hardware == MACHINE:
-            found = this_machine(catalog)
-            if found.hardware is None:
-                self.state.problem = found.text
-                return entries
-            admitted = admit(catalog, found.hardware)
+    def _fitting(self, entries: list[RecipeEntry], chosen: str, gpus: int) -> list[RecipeEntry]:
+        catalog, hardware = self.catalog, self._form(chosen)
+        if hardware is None:
+            return entries
+        if chosen in {MACHINE, OWN}:
+            admitted = admit(catalog, hardware)
             catalog, hardware = admitted.catalog, admitted.hardware
             gpus = catalog.hardware[hardware].gpu_count
         return [entry for entry in entries if fits(catalog, entry, hardware, gpus)]
 
+    def _form(self, chosen: str) -> str | None:
+        """The hardware that is meant; None where it is not known, so that nothing is left out."""
+        if chosen == OWN:
+            return self.state.kept.hardware
+        if chosen == MACHINE:
+            # Asked once: the tool takes seconds, and a search asks at each keystroke.
+            self.machine = self.machine or this_machine(self.catalog)
+            return self.machine.hardware
+        return chosen
+
+    def _own(self, change: Any) -> None:
+        if self._quiet or not change["new"].strip():
+            return
+        try:
+            self.state.keep_hardware(change["new"])
+        except RecipesError as error:
+            self.state.problem = str(error)
+        self.refresh()
+
     def refresh(self) -> None:
         """Show what matches."""
         found = self.matches()
-        narrowed = bool(self.text.value.strip()) or any(
-            field.value not in {ANY, None} for n, field in self.filters.items() if n != "count"
-        )
-        if narrowed:
-            text = f"{len(found)} of {len(self.catalog.recipes)} models"
-            if not found:
-                text = "No model matches. Try fewer words or clear the filters."
-        else:
-            text = f"{len(found)} models, newest first"
+        filtered = [
+            field.description
+            for name, field in self.filters.items()
+            if name not in SETTINGS and field.value != ANY
+        ]
+        narrowed = bool(self.text.value.strip() or filtered)
+        fits_on = self.filters["fits"].value
+        visible(self.own, fits_on == OWN)
+        visible(self.filters["count"], fits_on not in {ANY, OWN, MACHINE})
+        visible(self.clear, narrowed)
+        visible(self.list, bool(found))
+        text = self._said(found, filtered) if narrowed else self._all_said(found)
         self.count.value = f'<div class="rx-count-row" role="status">{escape(text)}</div>'
-        self._toggle_clear(narrowed)
         self._ids = tuple((_label(entry), entry.id) for entry in found)
         self.follow()
 
-    def _toggle_clear(self, on: bool) -> None:
-        visible(self.clear, on)
+    def _all_said(self, found: list[RecipeEntry]) -> str:
+        order = ORDERS[self.filters["order"].value][0]
+        return f"{len(found)} models, {order[0].lower()}{order[1:]}"
+
+    def _said(self, found: list[RecipeEntry], filtered: list[str]) -> str:
+        """How many are left, on which GPUs, and what to give up where there is none."""
+        chosen = self.filters["fits"].value
+        on = ""
+        if chosen == MACHINE and self.machine is not None:
+            on = f", {self.machine.text}"
+        elif chosen == OWN:
+            own = self.state.kept.hardware
+            on = f" on {own}" if own else "; say which GPUs you have, such as 4xL40S"
+        if found:
+            return f"{len(found)} of {len(self.catalog.recipes)} models{on}"
+        words = self.text.value.strip()[:60]
+        without = len(search(self.catalog, self.text.value[:200]))
+        if filtered and without:
+            rest = f"{without} would without a filter by {', '.join(filtered)}"
+            return f"No model matches{on}. {rest}."
+        return f"No model matches {words!r}. Try fewer words, or part of one."
 
     def follow(self) -> None:
         """Mark the model that is shown, if it is in the list."""
@@ -177,6 +246,7 @@ class FindPanel:
         current = config.entry.id if config is not None else None
         self._quiet = True
         try:
+            self.own.value = self.state.kept.hardware or self.own.value
             with self.list.hold_sync():
                 if self.list.options != self._ids:
                     self.list.options = self._ids

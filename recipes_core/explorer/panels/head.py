@@ -128,6 +128,15 @@ def _asked(adjustment: Adjustment) -> str:
     return f"<b>{escape(name)}</b>{asked}{got}: {escape(adjustment.reason)}"
 
 
+def told_text(notices: list[Adjustment], problem: str) -> str:
+    """What the newest choice met with, in words."""
+    rows = [problem] if problem else []
+    for item in notices:
+        asked = "" if item.asked in {None, ""} else f" {item.asked}"
+        rows.append(f"{AXIS_NAMES.get(item.axis, item.axis)}{asked}: {item.reason}")
+    return " · ".join(rows)
+
+
 def notices_html(
     notices: list[Adjustment], findings: list[Finding], problem: str = "", most: int = 6
 ) -> str:

@@ -34,7 +34,8 @@ function save(name, parts, type) {
 
 function render({ model, el }) {
   const controller = new AbortController();
-  const on = (target, name, handler) => target.addEventListener(name, handler, { signal: controller.signal });
+  const on = (target, name, handler, capture = false) =>
+    target.addEventListener(name, handler, { signal: controller.signal, capture });
   const voila = document.body.dataset.voila === "voila";
   el.classList.add("rx-page");
   const live = document.createElement("div");
@@ -42,9 +43,12 @@ function render({ model, el }) {
   live.setAttribute("role", "status");
   const banner = document.createElement("div");
   banner.className = "rx-ended";
-  banner.hidden = true;
   banner.setAttribute("role", "alert");
-  el.append(live, banner);
+  const toast = document.createElement("div");
+  toast.className = "rx-toast";
+  el.append(live, banner, toast);
+  // A container cannot hold "fixed" to the window; the top layer does, wherever the page stands.
+  for (const lifted of [banner, toast]) lifted.popover = "manual";
 
   const root = () => el.closest(".rx-root") || document;
   const say = (text) => {
@@ -104,6 +108,35 @@ function render({ model, el }) {
     setTimeout(decorate, 500);
   });
 
+  // --- finding a model: from the search to the list by keys; on a narrow page the list closes when one is chosen
+  function unfold(name, open) {
+    const isOpen = root().querySelector(`.rx-${name}`)?.classList.toggle("rx-open", open);
+    root().querySelector(`[data-rx-toggle="${name}"]`)?.setAttribute("aria-expanded", String(isOpen));
+  }
+  let byKey = false;
+  function searchKey(event) {
+    byKey = true;
+    const search = event.target.closest?.(".rx-search");
+    const list = search && root().contains(search) && root().querySelector(".rx-models select");
+    if (!list || !list.options.length || !["ArrowDown", "Enter"].includes(event.key)) return;
+    event.preventDefault();
+    if (event.key === "ArrowDown") {
+      list.focus();
+    } else {
+      list.selectedIndex = 0;
+      list.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  }
+  on(document, "keydown", searchKey, true); // The field keeps its keys to itself.
+  on(document, "pointerdown", () => (byKey = false));
+  on(document, "change", (event) => {
+    const models = root().querySelector("[data-rx-toggle=find]");
+    if (byKey || !event.target.closest?.(".rx-models") || !models?.checkVisibility()) return;
+    unfold("find", false);
+    models.focus();
+    root().querySelector(".rx-head")?.scrollIntoView({ block: "nearest" });
+  });
+
   // --- copy, toggles, theme
   async function copied(button, text) {
     const done = await copyText(text);
@@ -129,9 +162,7 @@ function render({ model, el }) {
     } else if ("rxCopyLink" in button.dataset) {
       copied(button, voila ? new URL(address(), location.href).href : model.get("query"));
     } else if ("rxToggle" in button.dataset) {
-      const box = root().querySelector(`.rx-${button.dataset.rxToggle}`);
-      const open = box.classList.toggle("rx-open");
-      button.setAttribute("aria-expanded", String(open));
+      unfold(button.dataset.rxToggle);
     } else if ("rxTheme" in button.dataset && voila) {
       const params = new URLSearchParams(location.search);
       params.set("theme", document.body.dataset.jpThemeLight === "false" ? "light" : "dark");
@@ -140,16 +171,48 @@ function render({ model, el }) {
       location.reload();
     } else if ("rxSend" in button.dataset) {
       model.send({ kind: button.dataset.rxSend, value: button.dataset.rxValue ?? "" });
+      keepFocus(button);
     }
   });
+  // The answer draws its table anew, and with it the button that was pressed.
+  function keepFocus(button, tries = 8) {
+    const panel = button.closest(".rx-panel");
+    const { rxSend, rxValue } = button.dataset;
+    const look = () => {
+      if (button.isConnected && tries-- > 0) return setTimeout(look, 80);
+      if (button.isConnected || document.activeElement !== document.body) return;
+      const same = [...(panel?.querySelectorAll(`[data-rx-send="${rxSend}"]`) ?? [])];
+      const next = same.find((other) => other.dataset.rxValue === rxValue) ?? same[0];
+      (next ?? panel?.querySelector("button, input, select"))?.focus();
+    };
+    setTimeout(look, 80);
+  }
   on(document, "keydown", (event) => {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
     if (event.key === "/" && !typing && voila) {
       event.preventDefault();
-      root().querySelector(".rx-find")?.classList.add("rx-open");
+      unfold("find", true);
       root().querySelector(".rx-search input")?.focus();
     }
   });
+
+  // --- a notice that appears where the reader is not looking is shown where they are
+  let fading = null;
+  model.on("change:told", () => {
+    const text = model.get("told");
+    clearTimeout(fading);
+    toast.hidePopover();
+    if (!text) return;
+    setTimeout(() => {
+      say(text);
+      const place = root().querySelector(".rx-notice-list")?.getBoundingClientRect();
+      if (!place || (place.height && place.bottom > 0 && place.top < innerHeight)) return;
+      toast.textContent = text;
+      toast.showPopover();
+      fading = setTimeout(() => toast.hidePopover(), 12000);
+    }, 60);
+  });
+  on(document, "pointerdown", () => toast.hidePopover());
 
   // --- values that a reload of the page should not lose
   const store = `${PREFIX}${model.get("store")}`;
@@ -180,10 +243,10 @@ function render({ model, el }) {
     button.textContent = "Reload";
     button.addEventListener("click", () => location.reload());
     banner.replaceChildren(text, button);
-    banner.hidden = false;
+    banner.showPopover();
   }
   function ask() {
-    if (waiting || !banner.hidden) return;
+    if (waiting || banner.matches(":popover-open")) return;
     asked = Date.now();
     waiting = setTimeout(ended, 6000);
     try {
