@@ -1,14 +1,18 @@
-"""Several configurations side by side: choices, memory and flags, as rows and as Markdown."""
+"""Several configurations side by side: choices, memory, flags, commands; as rows and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment, Process
 from recipes_core.errors import RecipesError
-from recipes_core.render.text import code, plain
+from recipes_core.render.shell import script
+from recipes_core.render.text import code, fence, plain
+
+if TYPE_CHECKING:
+    from recipes_core.sizing import Sizing
 
 GIB = 1 << 30
 ABSENT = "–"
@@ -18,7 +22,7 @@ class Row(NamedTuple):
     """One property of each configuration."""
 
     group: str
-    """``choice``, ``memory``, ``flag`` or ``variable``."""
+    """``choice``, ``memory``, ``flag``, ``variable`` or ``command``."""
     label: str
     cells: tuple[str, ...]
 
@@ -40,12 +44,14 @@ class Comparison(NamedTuple):
         return Comparison(self.names, tuple(row for row in self.rows if row.differs))
 
     def to_markdown(self) -> str:
-        """A table, flags and variables as code."""
+        """A table, flags and variables as code; the commands beneath it."""
         lines = [
             "| | " + " | ".join(_cell(name) for name in self.names) + " |",
             "|" + " --- |" * (len(self.names) + 1),
         ]
         for row in self.rows:
+            if row.group == "command":
+                continue
             written = row.group in {"flag", "variable"}
             cells = [
                 code(text).replace("|", "\\|") if written and text != ABSENT else _cell(text)
@@ -53,6 +59,12 @@ class Comparison(NamedTuple):
             ]
             label = code(row.label) if written else _cell(row.label)
             lines.append(f"| {label} | " + " | ".join(cells) + " |")
+        commands = [row for row in self.rows if row.group == "command"]
+        for place, name in enumerate(self.names):
+            for row in commands:
+                if row.cells[place] != ABSENT:
+                    title = f"{_cell(name)}: {_cell(row.label)}"
+                    lines += ["", f"**{title}**", "", fence(row.cells[place])]
         return "\n".join(lines) + "\n"
 
 
@@ -64,7 +76,7 @@ _CHOICES: tuple[tuple[str, Callable[[Configuration], object]], ...] = (
     ("Model", lambda c: c.model_id),
     ("Variant", lambda c: f"{c.variant_id} ({c.variant.precision.upper()})"),
     ("Hardware", lambda c: f"{c.profile.brand} {c.profile.display_name}"),
-    ("Nodes", lambda c: str(c.nodes)),
+    ("Nodes", lambda c: str((c.kv_instances or 1) * c.gpus_used // c.profile.gpu_count)),
     ("Strategy", lambda c: c.strategy.display_name if c.strategy else ABSENT),
     ("Preset", lambda c: c.preset.label if c.preset else ABSENT),
     ("Pools", lambda c: ", ".join(
@@ -81,7 +93,7 @@ def compare(items: Sequence[tuple[Configuration, Deployment]]) -> Comparison:
     """Set configurations side by side.
 
     Args:
-        items: Two or more, each with its deployment; flags are those of the first engine.
+        items: Two or more, each with its deployment; where its pools differ, a cell names each.
     """
     rows = [
         Row("choice", label, tuple(str(read(config) or ABSENT) for config, _ in items))
@@ -91,68 +103,122 @@ def compare(items: Sequence[tuple[Configuration, Deployment]]) -> Comparison:
     rows.append(
         Row("choice", "vLLM at least", tuple(d.min_vllm_version or ABSENT for _, d in items))
     )
-    rows += _memory(items)
-    engines = [next(p for p in d.processes if p.is_engine) for _, d in items]
-    rows += _flags(engines)
-    rows += _variables(engines)
-    return Comparison(tuple(_name(*item) for item in items), tuple(rows))
+    names = _names(items, rows)
+    rows += _side_by_side("memory", [_sized(*item) for item in items])
+    engines = [_engines(deployment) for _, deployment in items]
+    rows += _side_by_side("flag", [_by_engine(found, _written) for found in engines])
+    rows += _side_by_side("variable", [_by_engine(found, lambda e: e.env) for found in engines])
+    commands = [{p.name: script(p) for p in d.processes if p.is_engine} for _, d in items]
+    rows += _side_by_side("command", commands)
+    return Comparison(names, tuple(rows))
 
 
-def _gpus(deployment: Deployment) -> int:
-    copies = deployment.configuration.kv_instances or 1
-    return copies * sum(pool.gpus for pool in deployment.layouts)
-
-
-def _name(config: Configuration, deployment: Deployment) -> str:
-    repo = config.entry.id.rsplit("/", 1)[-1]
-    return f"{repo} on {_gpus(deployment)}× {config.profile.display_name}"
-
-
-def _memory(items: Sequence[tuple[Configuration, Deployment]]) -> list[Row]:
-    found = [_sized(config, deployment) for config, deployment in items]
-    labels = list(dict.fromkeys(label for column in found for label in column))
+def _side_by_side(group: str, columns: Sequence[Mapping[str, str]]) -> list[Row]:
+    """A row for each label that any column has, in the order in which they come up."""
+    labels = dict.fromkeys(label for column in columns for label in column)
     return [
-        Row("memory", label, tuple(column.get(label, ABSENT) for column in found))
+        Row(group, label, tuple(column.get(label, ABSENT) for column in columns))
         for label in labels
     ]
 
 
-def _sized(config: Configuration, deployment: Deployment) -> dict[str, str]:
-    from recipes_core.sizing.configuration import size_configuration
+def _gpus(deployment: Deployment) -> int:
+    config = deployment.configuration
+    used = sum(pool.gpus for pool in deployment.layouts)
+    return (config.kv_instances or 1) * (used or config.gpus_used)
 
-    declared = f"{config.memory_needed_gb:,.0f} GB ({config.variant.vram_source or 'declared'})"
-    rows = {"Memory declared, all GPUs": declared}
+
+def _names(
+    items: Sequence[tuple[Configuration, Deployment]], choices: Sequence[Row]
+) -> tuple[str, ...]:
+    """A short name of each; those that would be alike are told apart by what was chosen."""
+    names = [
+        f"{config.entry.id.rsplit('/', 1)[-1]} on {_gpus(d)}× {config.profile.display_name}"
+        for config, d in items
+    ]
+    found = []
+    for place, name in enumerate(names):
+        twins = [n for n, other in enumerate(names) if other == name]
+        apart = [
+            row.cells[place]
+            for row in choices
+            if len({row.cells[n] for n in twins}) > 1 and row.cells[place] != ABSENT
+        ]
+        found.append(", ".join([name, *apart[:2]]))
+    return tuple(found)
+
+
+def _engines(deployment: Deployment) -> dict[str, Process]:
+    """One engine of each pool, by the pool's name."""
+    found: dict[str, Process] = {}
+    for process in deployment.processes:
+        if process.is_engine:
+            found.setdefault(process.pool or "", process)
+    return found
+
+
+def _by_engine(
+    engines: Mapping[str, Process], read: Callable[[Process], Mapping[str, str]]
+) -> dict[str, str]:
+    """What the engines have; where they are not alike, each by its pool."""
+    columns = {pool: read(engine) for pool, engine in engines.items()}
+    labels = dict.fromkeys(label for column in columns.values() for label in column)
+    return {
+        label: _joined({pool: column.get(label, ABSENT) for pool, column in columns.items()})
+        for label in labels
+    }
+
+
+def _joined(values: Mapping[str, str]) -> str:
+    """One value where all are alike, else each with its name."""
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    return "; ".join(f"{name}: {value}" for name, value in values.items())
+
+
+def _sized(config: Configuration, deployment: Deployment) -> dict[str, str]:
+    """The memory of a configuration, each figure with its unit and origin."""
+    from recipes_core.sizing.configuration import size_processes
+
+    origin = config.variant.vram_source or "declared"
+    rows = {"The recipe asks for, all GPUs": f"{config.memory_needed_gb:,.0f} GB ({origin})"}
     try:
-        sizing = size_configuration(config, deployment)
+        sizings = size_processes(config, deployment)
     except RecipesError as error:
         return {**rows, "Memory computed": str(error)}
-    if sizing is None or sizing.basis == "declared":
-        return rows
+    copies = config.kv_instances or 1
+    columns = {process.name: _figures(sizing, copies) for process, sizing in sizings}
+    for label in dict.fromkeys(label for column in columns.values() for label in column):
+        rows[label] = _joined({n: column.get(label, ABSENT) for n, column in columns.items()})
+    return rows
+
+
+def _figures(sizing: Sizing, copies: int) -> dict[str, str]:
+    """One engine, of which there are so many copies, each with a cache for each of its ranks."""
+    rows: dict[str, str] = {}
     for label, size in (
         ("Weights per GPU", sizing.weights),
         ("KV cache per GPU", sizing.available),
     ):
         if size is not None:
             rows[label] = f"{size / GIB:,.2f} GiB ({sizing.basis})"
+    caches = sizing.caches * copies
+    each = f" in {caches} caches" if caches > 1 else ""
     if sizing.kv_tokens is not None:
-        rows["KV cache of one engine"] = f"{sizing.kv_tokens:,} tokens ({sizing.basis})"
+        rows["KV cache, all together"] = (
+            f"{sizing.kv_tokens * caches:,} tokens{each} ({sizing.basis})"
+        )
     if sizing.max_concurrency is not None and sizing.max_model_len is not None:
         rows["Requests of full length at once"] = (
-            f"{sizing.max_concurrency:.2f} of {sizing.max_model_len:,} tokens ({sizing.basis})"
+            f"{sizing.max_concurrency * caches:,.2f} of {sizing.max_model_len:,} tokens"
+            f" ({sizing.basis})"
         )
-    if sizing.fits is not None:
-        rows["Fits"] = (
-            "yes" if sizing.fits else f"no, {(sizing.shortfall or 0) / GIB:.2f} GiB short"
-        )
+    if sizing.problems:
+        rows["Fits"] = f"would not start: {sizing.problems[0]}"
+    elif sizing.fits is not None:
+        short = f"no, {(sizing.shortfall or 0) / GIB:.2f} GiB short on each GPU"
+        rows["Fits"] = f"{'yes' if sizing.fits else short} ({sizing.basis})"
     return rows
-
-
-def _flags(engines: Sequence[Process]) -> list[Row]:
-    columns = [_written(engine) for engine in engines]
-    names = dict.fromkeys(name for column in columns for name in column)
-    return [
-        Row("flag", name, tuple(column.get(name, ABSENT) for column in columns)) for name in names
-    ]
 
 
 def _written(engine: Process) -> dict[str, str]:
@@ -161,11 +227,3 @@ def _written(engine: Process) -> dict[str, str]:
         value = "off" if flag.negated else " ".join(flag.values) or "on"
         found[flag.name] = f"{found[flag.name]} {value}" if flag.name in found else value
     return found
-
-
-def _variables(engines: Sequence[Process]) -> list[Row]:
-    names: dict[str, Any] = dict.fromkeys(name for engine in engines for name in engine.env)
-    return [
-        Row("variable", name, tuple(engine.env.get(name, ABSENT) for engine in engines))
-        for name in names
-    ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 
 from recipes_core import configure, deploy, load_catalog, script
 from recipes_core.errors import RecipesError, RenderRefusedError
 from recipes_core.explorer import explorer
+from recipes_core.explorer.panels.compare import frame_snippet
 from recipes_core.explorer.panels.dials import (
     DIALS,
     dial_field,
@@ -240,8 +242,69 @@ def test_a_comparison_has_what_differs_and_makes_a_table_of_it(catalog):
     assert not rows["Model"].differs
     few = found.only_differences()
     assert "Model" not in {row.label for row in few.rows}
-    lines = few.to_markdown().splitlines()
+    lines = few.to_markdown().split("\n\n")[0].splitlines()
     assert len({line.count(" | ") for line in lines[:1] + lines[2:]}) == 1
+
+
+def test_tensor_parallel_against_data_parallel_compares_all_caches(catalog):
+    configs = [configure(catalog, V32, query) for query in ASKED[:2]]
+    found = compare([(config, deploy(config)) for config in configs])
+    rows = {row.label: row.cells for row in found.rows}
+    sized = [size_configuration(config, deploy(config)) for config in configs]
+    tokens = rows["KV cache, all together"]
+    assert tokens[0].startswith(f"{sized[0].kv_tokens:,} tokens")
+    assert tokens[1].startswith(f"{sized[1].kv_tokens * 8:,} tokens in 8 caches")
+    assert len(set(found.names)) == 2, "columns are told apart"
+    assert "Data + Expert Parallel" in found.names[1]
+
+
+def test_pools_that_differ_are_each_named_in_a_comparison(catalog):
+    config = configure(catalog, V32, "hardware=h200&strategy=pd_cluster")
+    found = compare([(config, deploy(config))])
+    rows = {row.label: row.cells[0] for row in found.rows}
+    assert rows["Nodes"] == "2"
+    assert rows["--port"] == "prefill: 8001; decode: 8002"
+    assert {row.label for row in found.rows if row.group == "command"} == {"prefill", "decode"}
+
+
+def test_the_commands_of_a_comparison_are_those_of_the_card(catalog):
+    deployments = [deploy(configure(catalog, V32, query)) for query in ASKED]
+    found = compare([(d.configuration, d) for d in deployments])
+    row = next(row for row in found.rows if row.group == "command")
+    assert list(row.cells) == [script(d.processes[0]) for d in deployments]
+    assert all(cell in found.to_markdown() for cell in row.cells)
+
+
+def test_a_fifth_is_refused_with_a_reason_from_button_and_link(catalog):
+    four = ";".join(f"{V32}?hardware={h}" for h in ("h200", "b200", "b300", "h100"))
+    screen = Explorer(catalog, f"model={V32}&hardware=mi300x&tab=compare&compare={quote(four)}")
+    state, panel = screen.state, screen.details.built["compare"]
+    assert "4 of 4 kept" in panel.count.value
+    panel.add.click()
+    assert "remove one first" in state.problem
+    assert len(state.compared) == 4
+    screen.page.handlers["recall"]("1")
+    assert state.configuration.hardware == "b200"
+    screen.page.handlers["drop"]("0")
+    assert state.problem == ""
+    assert "3 of 4 kept" in panel.count.value
+    panel.add.click()
+    assert "already" in state.problem
+    five = f"{four};openai/gpt-oss-120b?hardware=h100"
+    linked = Explorer(catalog, f"model={V32}&compare={quote(five)}").state
+    assert len(linked.compared) == 4
+    assert "openai/gpt-oss-120b" in linked.problem
+
+
+def test_the_python_of_a_comparison_makes_the_same_table(catalog):
+    state = ExplorerState(catalog)
+    listed = quote(";".join(f"{V32}?{query}" for query in ASKED))
+    state.open_query(f"model={V32}&compare={listed}")
+    names = {}
+    exec(compile(frame_snippet(state), "snippet", "exec"), names)
+    expected = compare(state.compared_configurations())
+    assert list(names["frame"].columns) == list(expected.names)
+    assert len(names["frame"]) == len(expected.rows)
 
 
 def test_a_catalog_that_cannot_be_read_leaves_a_notice(tmp_path):

@@ -52,7 +52,8 @@ class FitPanel:
         if config is None:
             return
         sizing = self.state.tightest
-        self.questions.fields = [
+        askable = sizing is not None and sizing.plan is not None
+        self.questions.fields = [] if not askable else [
             {"name": "users", "kind": "number", "label": "Requests at once", "value": self.users,
              "hint": "what you want to serve"},
             {"name": "tokens", "kind": "number", "label": "Tokens of each", "value": self.tokens,
