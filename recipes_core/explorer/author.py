@@ -13,10 +13,11 @@ from recipes_core.catalog.checks import check_catalog
 from recipes_core.catalog.loader import BUILTIN, chosen_catalogs, load_catalog
 from recipes_core.catalog.pages import is_address
 from recipes_core.configuration import Configuration, configure
-from recipes_core.deployment import deploy
+from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import STATIC, CommandCard, Page, zip_of
-from recipes_core.explorer.panels.command import steps_of
+from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.panels.command import file_asked, first_form, steps_of
 from recipes_core.explorer.panels.guide import guide_html
 from recipes_core.explorer.panels.head import notices_html, status_html, title_html
 from recipes_core.explorer.panels.memory import verdict_html
@@ -160,6 +161,8 @@ class Author:
         self.form = kit.form(self._typed)
         self.findings, self.title, self.status = kit.html(), kit.html(), kit.html()
         self.command = CommandCard(layout=kit.layout)
+        self.command.on_msg(guarded(self._asked, self._fail))
+        self.deployment: Deployment | None = None
         self.memory, self.guide = kit.html(), kit.html()
         save = kit.button("Download", self._download, "rx-primary")
         shown = [self.title, self.status, self.command, self.memory, self.guide]
@@ -193,14 +196,17 @@ class Author:
         self.page.values = json.dumps({**kept, "text": self.text})
         if config is None:
             if self.title.value:
-                self.status.value = notices_html([], [], "The preview is of the last text that could be read.")
+                self.status.value = notices_html(
+                    [], [], "The preview is of the last text that could be read."
+                )
             return
         self._show(config, sizing)
 
     def _show(self, config: Configuration, sizing: Sizing | None) -> None:
-        deployment = deploy(config)
+        self.deployment = deployment = deploy(config)
         with self.command.hold_sync():
             self.command.steps = steps_of(deployment)
+            self.command.form = first_form(deployment)
             self.command.revision += 1
         self.title.value = title_html(config, deployment)
         notices = notices_html(list(config.adjustments), [])
@@ -257,6 +263,11 @@ class Author:
             f"{FOLDER}/{self.recipe_id}.yaml": checkpoint,
         }
         self.page.download(f"{repo}.zip", zip_of(files), "application/zip")
+
+    def _asked(self, _: Any, message: Any, _buffers: Any) -> None:
+        file = None if self.deployment is None else file_asked(self.deployment, message)
+        if file is not None:
+            self.page.download(*file)
 
     def _fail(self, text: str) -> None:
         self.findings.value = findings_html([Finding("error", "inside", text)])

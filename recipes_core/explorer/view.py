@@ -13,12 +13,12 @@ import ipywidgets as w
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.errors import RecipesError
-from recipes_core.explorer.frontend import CommandCard, Page, zip_of
+from recipes_core.explorer.frontend import CommandCard, Page
 from recipes_core.explorer.guard import guarded
 from recipes_core.explorer.panels.command import (
+    file_asked,
     first_form,
     mark_changes,
-    script_files,
     steps_of,
 )
 from recipes_core.explorer.panels.head import (
@@ -30,7 +30,6 @@ from recipes_core.explorer.panels.head import (
 )
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.widgets import Kit, escape, visible
-from recipes_core.render.shell import guarded_script
 
 if TYPE_CHECKING:
     from recipes_core.explorer.panels.axes import AxesPanel
@@ -71,7 +70,7 @@ class Explorer:
         self.status = kit.html("", "rx-status-line")
         self.notices = kit.html("", "rx-notice-list")
         self.command = CommandCard(layout=kit.layout)
-        self.command.on_msg(self._asked)
+        self.command.on_msg(guarded(self._asked, self.fail))
         self.find: FindPanel | None = None
         self.axes: AxesPanel | None = None
         self.details: DetailPanels | None = None
@@ -195,24 +194,10 @@ class Explorer:
     # --- what the browser asks ----------------------------------------------------------------
 
     def _asked(self, _: Any, message: Any, _buffers: Any) -> None:
-        try:
-            deployment = self.state.deployment
-            kind = message.get("kind") if isinstance(message, dict) else None
-            if deployment is None:
-                return
-            docker = message.get("form") == "docker"
-            if kind == "script":
-                for process in deployment.processes:
-                    if process.name == message.get("id"):
-                        text = guarded_script(deployment, process, docker=docker)
-                        self.page.download(f"{process.name}.sh", text, "text/x-shellscript")
-            elif kind == "zip":
-                name = deployment.configuration.entry.id.replace("/", "--")
-                data = zip_of(script_files(deployment, docker=docker))
-                self.page.download(f"{name}.zip", data, "application/zip")
-        except Exception as error:
-            log.exception("a download failed")
-            self.fail(str(error))
+        deployment = self.state.deployment
+        file = None if deployment is None else file_asked(deployment, message)
+        if file is not None:
+            self.page.download(*file)
 
     def _restore(self, text: str) -> None:
         try:

@@ -147,3 +147,12 @@ def test_the_catalogs_of_the_variable_lie_below(monkeypatch, tmp_path):
     path.write_text(GOOD)
     monkeypatch.setenv("RECIPES_CATALOG", f"builtin:{tmp_path}")
     assert Author("my-org/there").text == GOOD
+
+
+def test_the_previews_scripts_can_be_downloaded():
+    author = Author(ID, GOOD)
+    sent = []
+    author.page.send = lambda message, buffers=None: sent.append(message)
+    author._asked(None, {"kind": "script", "id": "serve"}, None)
+    author._asked(None, {"kind": "zip"}, None)
+    assert [message["name"] for message in sent] == ["serve.sh", "my-org--my-model.zip"]

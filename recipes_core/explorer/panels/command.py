@@ -8,6 +8,7 @@ from typing import Any
 
 from recipes_core.deployment import Deployment, Process
 from recipes_core.deployment.model import Step as InstallStep
+from recipes_core.explorer.frontend import zip_of
 from recipes_core.flags import Provenance
 from recipes_core.render.clients import Clients, clients_of
 from recipes_core.render.machines import machines
@@ -292,3 +293,27 @@ def script_files(deployment: Deployment, *, docker: bool = False) -> dict[str, s
     if clients.bench:
         files["benchmark.sh"] = f"{head}{clients.wait}\n{clients.bench}\n"
     return files
+
+
+def file_asked(deployment: Deployment, message: object) -> tuple[str, str | bytes, str] | None:
+    """The file that a command card asks for; None where there is no such file.
+
+    Args:
+        deployment: What ``deploy`` made.
+        message: What the browser sent: ``kind`` (``script`` or ``zip``), ``id`` of a process and
+            ``form``.
+
+    Returns:
+        Name, content and media type.
+    """
+    if not isinstance(message, dict):
+        return None
+    docker = message.get("form") == "docker"
+    if message.get("kind") == "zip":
+        name = deployment.configuration.entry.id.replace("/", "--")
+        return f"{name}.zip", zip_of(script_files(deployment, docker=docker)), "application/zip"
+    for process in deployment.processes:
+        if message.get("kind") == "script" and process.name == message.get("id"):
+            text = guarded_script(deployment, process, docker=docker)
+            return f"{process.name}.sh", text, "text/x-shellscript"
+    return None
