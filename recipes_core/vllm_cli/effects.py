@@ -160,6 +160,14 @@ EFFECTS: dict[str, Effect] = {
         ("--config", "node", "A YAML file with more flags; the command line wins."),
         ("--omni", "model", "Starts vLLM-Omni, for models that make images, sound or video."),
         ("--middleware", "network", "An ASGI layer around the server; may be given again."),
+        ("--logits-processors", "model", "Classes that change the scores of tokens before one is "
+         "drawn."),
+        ("--enable-sleep-mode", "memory", "Lets a running engine give its GPU memory back and take "
+         "it again."),
+        ("--video-pruning-rate", "speed", "Share of a video's tokens that are dropped before the "
+         "language model."),
+        ("--disable-cascade-attn", "speed", "Computes prefixes that requests share like all else."),
+        ("--disable-log-requests", "log", "Writes no line to the log for each request."),
     )
 }  # fmt: skip
 """By canonical flag name."""

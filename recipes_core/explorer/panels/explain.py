@@ -10,6 +10,7 @@ from recipes_core.explorer.widgets import Kit, escape, visible
 from recipes_core.sizing.hardware import GIB
 from recipes_core.sizing.result import Sizing
 from recipes_core.vllm_cli.explain import Explanation, Match
+from recipes_core.vllm_cli.variables import VARIABLES
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
@@ -98,7 +99,7 @@ def explained_html(explained: Explanation, match: Match | None) -> str:
         for flag in explained.flags[:MAX_ROWS]
     ]  # fmt: skip
     rows += [
-        [f"<code>{escape(f'{name}={value}')}</code>", "A variable.", ""]
+        [f"<code>{escape(f'{name}={value}')}</code>", escape(VARIABLES.get(name, "")), "variable"]
         for name, value in list(explained.env.items())[:MAX_ROWS]
     ]
     if rows:

@@ -5,21 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes_core.deployment import Deployment, Process
+from recipes_core.deployment.container import kind_of
 from recipes_core.explorer.panels.explain import ExplainPanel
 from recipes_core.explorer.panels.figures import table_html
+from recipes_core.explorer.panels.head import notices_html
+from recipes_core.explorer.panels.memory import equations_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.flags import Flag
+from recipes_core.render.serve import process_title
+from recipes_core.topology import Pool
 from recipes_core.vllm_cli.effects import EFFECTS
+from recipes_core.vllm_cli.variables import VARIABLES
 
 if TYPE_CHECKING:
     from recipes_core.explorer.frontend import Page
     from recipes_core.explorer.state import ExplorerState
 
 
-def effect_of(name: str) -> str:
+MAX_NOTICES = 100
+
+
+def effect_of(flag: Flag) -> str:
     """What a flag does, in our words; empty where none are written."""
-    effect = EFFECTS.get(name) or EFFECTS.get(name.split(".", 1)[0])
-    return effect.text if effect else ""
+    effect = EFFECTS.get(flag.name) or EFFECTS.get(flag.name.split(".", 1)[0])
+    if effect is None:
+        return ""
+    return f"Switched off: {effect.text}" if flag.negated else effect.text
+
+
+def layout_equation(pool: Pool) -> str:
+    """How the parallel sizes of an engine make up the GPUs that it runs on."""
+    sizes = (("tensor", pool.tp), ("pipeline", pool.pp), ("data", pool.dp))
+    factors = [f"{name} parallel {size}" for name, size in sizes if size > 1]
+    here = f"{pool.gpus} GPU{'s' if pool.gpus > 1 else ''}"
+    parts = [" × ".join(factors) or "one rank", here]
+    if pool.nodes > 1:
+        parts.append(f"{pool.nodes} nodes × {pool.gpus_per_node} GPUs")
+    experts = f"; experts are spread over {pool.tp * pool.dp} ranks" if pool.expert_parallel else ""
+    return " = ".join(parts) + experts
 
 
 def why_html(deployment: Deployment) -> str:
@@ -29,22 +52,29 @@ def why_html(deployment: Deployment) -> str:
     for process in deployment.processes:
         if not process.flags and not process.env_from:
             continue
-        key = tuple((flag.name, source) for flag, source in process.flags)
+        key = (tuple((flag.name, source) for flag, source in process.flags), process.pool)
         if key in seen:
             continue
         seen.add(key)
-        title = f'<h3 class="rx-h3">{escape(process.name)}</h3>' if several else ""
-        parts.append(title + _table(process))
+        name = process_title(deployment, process)
+        title = f'<h3 class="rx-h3">{escape(name)}</h3>' if several else ""
+        parts.append(title + _layout(deployment, process) + _table(process))
     return "".join(parts) or '<p class="rx-empty">No flag of this deployment is ours.</p>'
+
+
+def _layout(deployment: Deployment, process: Process) -> str:
+    if process.layout is None or kind_of(deployment.configuration.profile) == "cpu":
+        return ""
+    return f"<p>Layout: {escape(layout_equation(process.layout))}.</p>"
 
 
 def _table(process: Process) -> str:
     rows = []
     for name, source in process.env_from.items():
         value = process.env.get(name, "")
-        rows.append([_code(f"{name}={value}"), "", *_place(source)])
+        rows.append([_code(f"{name}={value}"), escape(VARIABLES.get(name, "")), *_place(source)])
     for flag, source in process.flags:
-        rows.append([_code(_written(flag)), escape(effect_of(flag.name)), *_place(source)])
+        rows.append([_code(_written(flag)), escape(effect_of(flag)), *_place(source)])
     head = ["Flag or variable", "What it does", "Set by", "In"]
     table = table_html(head, rows, f"Where each flag of {process.name} comes from")
     return table.replace("rx-table", "rx-table rx-why", 1)
@@ -77,5 +107,16 @@ class WhyPanel:
     def refresh(self) -> None:
         """Show the origins, and the field for a command of the reader's own."""
         self.own.refresh()
-        if self.state.deployment is not None:
-            self.table.value = why_html(self.state.deployment)
+        state = self.state
+        if state.deployment is not None:
+            told = notices_html(state.notices, state.findings, most=MAX_NOTICES)
+            head = '<h3 class="rx-h3">What was adjusted, and what to know</h3>' if told else ""
+            self.table.value = f"{head}{told}{why_html(state.deployment)}{self._equations()}"
+
+    def _equations(self) -> str:
+        """The sums behind GPU memory, which the sizes above enter."""
+        sizing = self.state.tightest
+        if sizing is None or sizing.requested is None:
+            return ""
+        about = "From these flags to GPU memory: the equations with these numbers"
+        return f"<details><summary>{about}</summary>{equations_html(sizing)}</details>"
