@@ -63,6 +63,13 @@ class Catalog:
     kept: dict[str, object] = field(default_factory=dict, repr=False)
     """Answers that upper floors derived from these documents, by recipe id."""
 
+    def __repr__(self) -> str:
+        """What is in it, counted: the documents themselves would fill megabytes."""
+        return (
+            f"Catalog(roots={list(self.roots)}, recipes={len(self.recipes)},"
+            f" hardware={len(self.hardware)}, problems={len(self.problems)})"
+        )
+
     @property
     def hardware(self) -> dict[str, HardwareProfile]:
         """Profiles by id, in the order of the page."""

@@ -292,3 +292,9 @@ def test_an_installed_package_finds_its_data(monkeypatch, tmp_path):
         assert builtin_dir() == Path(data)
     finally:
         builtin_dir.cache_clear()
+
+
+def test_a_catalog_shows_itself_in_one_line(ours):
+    """A reader types its name in a notebook; a failing property prints it."""
+    assert f"recipes={len(ours.recipes)}" in repr(ours)
+    assert len(repr(ours)) < 300
