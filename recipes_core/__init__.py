@@ -1,10 +1,11 @@
 """Resolve, size and check vLLM serving recipes.
 
-    from recipes_core import load_catalog, configure, deploy, size, check, to_markdown, to_json
+    from recipes_core import check, command, configure, deploy, load_catalog, size_configuration
 
-    catalog = load_catalog()
-    config = configure(catalog, "openai/gpt-oss-120b", "hardware=h200")
-    print(command(deploy(config).processes[0]))
+    config = configure(load_catalog(), "openai/gpt-oss-120b", "hardware=h200")
+    deployment = deploy(config)
+    print(command(deployment.processes[0]))
+    print(size_configuration(config, deployment).log_lines, check(deployment, "latest"))
 
 Names are loaded when they are first used, so that importing the package costs next to nothing.
 """
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from recipes_core.render.shell import docker_command as docker_command
     from recipes_core.render.shell import script as script
     from recipes_core.selection import Selection as Selection
+    from recipes_core.sizing.configuration import size_configuration as size_configuration
+    from recipes_core.vllm_cli import check as check
 
 __version__ = "0.1.0"
 
@@ -49,6 +52,7 @@ _PLACES = {
     "RecipesError": "errors",
     "Selection": "selection",
     "UnknownRecipeError": "errors",
+    "check": "vllm_cli",
     "command": "render.shell",
     "configure": "configuration",
     "deploy": "deployment",
@@ -57,6 +61,7 @@ _PLACES = {
     "load_catalog": "catalog.loader",
     "options_of": "options",
     "script": "render.shell",
+    "size_configuration": "sizing.configuration",
     "to_json": "render.json",
     "to_markdown": "render.markdown",
 }

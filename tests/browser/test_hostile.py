@@ -29,9 +29,15 @@ def own(shared, tmp_path_factory):
 
 
 def get(url, path, timeout=60):
+    """Status and text; an answer that never ends is a fault, also where it trickles."""
+    end = time.monotonic() + timeout
     try:
         with urllib.request.urlopen(f"{url}{path}", timeout=timeout) as answer:
-            return answer.status, answer.read().decode()
+            text = b""
+            while part := answer.read1(65_536):
+                text += part
+                assert time.monotonic() < end, f"{path[:60]} hangs"
+            return answer.status, text.decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(errors="replace")
 
