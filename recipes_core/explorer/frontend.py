@@ -73,7 +73,8 @@ class CommandCard(anywidget.AnyWidget):
 
     Attributes:
         steps: Tabs in start order: ``id``, ``title``, ``order``, ``main``, ``note``, ``file`` and
-            ``blocks`` of ``text``, ``label``, ``form``, ``why`` and ``changed`` (line numbers).
+            ``blocks`` of ``text``, ``label``, ``form``, ``why``, ``changed`` (line numbers) and
+            ``gone`` (flags and variables that the last choice took away).
         form: The form to begin with, ``shell`` or ``docker``.
         revision: Rises when the others have been set; the browser draws once for all.
     """

@@ -171,3 +171,21 @@ EFFECTS: dict[str, Effect] = {
     )
 }  # fmt: skip
 """By canonical flag name."""
+ROUTER_FLAGS: dict[str, str] = {
+    "--balance-abs-threshold": "Requests by which the busiest worker may exceed the idlest before"
+    " load counts more than the cache.",
+    "--balance-rel-threshold": "How many times as busy the busiest worker may be before load counts"
+    " more than the cache.",
+    "--cache-threshold": "Share of a prompt that a worker must hold for the request to go there.",
+    "--decode": "Address of a server that writes answers.",
+    "--host": "Address on which the router listens.",
+    "--intra-node-data-parallel-size": "Data-parallel ranks behind each address.",
+    "--policy": "How a server is chosen for a request.",
+    "--port": "Port on which the router listens.",
+    "--prefill": "Address of a server that reads prompts.",
+    "--vllm-pd-disaggregation": "Sends each prompt to a prefill server, its answer to a decode"
+    " server.",
+    "--worker-startup-timeout-secs": "Seconds that the servers may take to answer.",
+    "--worker-urls": "Addresses of the servers.",
+}
+"""What the flags of vllm-router do, by name."""

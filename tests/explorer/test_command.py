@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from recipes_core import ReaderValues, configure, deploy, load_catalog
-from recipes_core.explorer.panels.command import first_form, script_files, steps_of
+from recipes_core.explorer.panels.command import first_form, mark_changes, script_files, steps_of
 from recipes_core.render.clients import clients_of
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
@@ -41,7 +41,7 @@ def test_the_values_to_give_stand_before_the_commands_until_they_are_given(catal
 
 def test_a_process_says_its_place_and_what_it_waits_for(catalog):
     note = step(deployed(catalog, POOLS), "decode-1")["note"]
-    assert note.startswith("3 of 5: Decode node 1 of 2.")
+    assert note.startswith("Step 3 of 5: Decode node 1 of 2.")
     assert "$DECODE_NODE_1" in note
     assert "PREFILL" not in note
 
@@ -109,3 +109,15 @@ def test_stopping_reaches_what_runs_beside_the_engines(catalog):
     assert any("mooncake_master" in line for line in shell)
     docker = next(b["text"] for b in stop["blocks"] if b["form"] == "docker")
     assert docker.startswith("docker ps -q --filter ancestor=vllm/vllm-openai")
+
+
+def test_what_a_choice_took_away_is_named(catalog):
+    before = steps_of(deployed(catalog, "hardware=h200"))
+    after = steps_of(deployed(catalog, "hardware=h200&features=none"))
+    mark_changes(before, after)
+    block = next(b for s in after if s.get("main") for b in s["blocks"] if b["form"] == "shell")
+    assert "--tool-call-parser" in block["gone"]
+    assert "--tensor-parallel-size" not in block["gone"]
+    again = steps_of(deployed(catalog, "hardware=h200&features=none"))
+    mark_changes(after, again)
+    assert not [b for s in again for b in s["blocks"] if "gone" in b]

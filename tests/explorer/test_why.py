@@ -48,6 +48,7 @@ def test_variables_have_words_and_processes_their_titles(catalog):
     html = why_html(deploy(configure(catalog, V32, query)))
     assert escape(VARIABLES["NCCL_SOCKET_IFNAME"]) in html
     assert "Prefill node 1 of 2" in html
+    assert "Address of a server that reads prompts." in html
     assert "Layout: tensor parallel 16 = 16 GPUs = 2 nodes × 8 GPUs" in html
 
 

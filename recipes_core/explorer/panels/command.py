@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +30,7 @@ Step = dict[str, Any]
 MAX_SOURCE = 160
 WAYS = {"pip": ("shell", "Python environment"), "docker": ("docker", "Docker image")}
 """Form of the commands and title, for each way to install."""
+_NAME = re.compile(r"\s*(?:(?=--)|export |-e )([\w-][\w.-]*)")
 
 
 def steps_of(deployment: Deployment) -> list[Step]:
@@ -176,9 +178,9 @@ def _place(deployment: Deployment, process: Process, number: int) -> list[str]:
     found = []
     count = len(deployment.processes)
     if count > 1:
-        found.append(f"{number} of {count}: {process_title(deployment, process)}.")
+        found.append(f"Step {number} of {count}: {process_title(deployment, process)}.")
     if process.is_engine and sum(p.is_engine for p in deployment.processes) > 1:
-        found.append("Start the engines one after another; none waits for the one before.")
+        found.append("Start all engines without waiting for the one before.")
     open_ones = {item.name for item in deployment.placeholders if item.value is None}
     names = [f"${name}" for name in needed_names(deployment, process) if name in open_ones]
     if names:
@@ -224,7 +226,7 @@ def _stop(deployment: Deployment, clients: Clients) -> Step:
 
 
 def mark_changes(before: list[Step], after: list[Step]) -> None:
-    """Number the lines of each block that its predecessor did not have.
+    """Number the lines of each block that its predecessor did not have, and name what it lost.
 
     Where processes have other names now, the main one is set against the main one before.
     """
@@ -237,9 +239,13 @@ def mark_changes(before: list[Step], after: list[Step]) -> None:
             known = old.get(("", block.get("form"), 0))
         if known is None or known["text"] == block["text"]:
             continue
-        changed = _new_lines(known["text"].split("\n"), block["text"].split("\n"))
+        old_lines, lines = known["text"].split("\n"), block["text"].split("\n")
+        changed = _new_lines(old_lines, lines)
         if changed:
             block["changed"] = changed
+        gone = [name for name in _names(old_lines) if name not in _names(lines)]
+        if gone and block.get("form"):
+            block["gone"] = gone
 
 
 def _by_place(steps: list[Step]) -> Iterator[tuple[tuple[str, str | None, int], dict[str, Any]]]:
@@ -260,6 +266,12 @@ def _new_lines(before: list[str], after: list[str]) -> list[int]:
         else:
             changed.append(number)
     return changed
+
+
+def _names(lines: list[str]) -> dict[str, None]:
+    """Flags and variables that stand at the beginning of a line."""
+    found = (_NAME.match(line) for line in lines)
+    return {match[1]: None for match in found if match}
 
 
 def _twin(line: str) -> str:

@@ -14,7 +14,7 @@ from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.flags import Flag
 from recipes_core.render.serve import process_title
 from recipes_core.topology import Pool
-from recipes_core.vllm_cli.effects import EFFECTS
+from recipes_core.vllm_cli.effects import EFFECTS, ROUTER_FLAGS
 from recipes_core.vllm_cli.variables import VARIABLES
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 MAX_NOTICES = 100
 
 
-def effect_of(flag: Flag) -> str:
-    """What a flag does, in our words; empty where none are written."""
+def effect_of(flag: Flag, role: str = "serve") -> str:
+    """What a flag of a process does, in our words; empty where none are written."""
+    if role == "router":
+        return ROUTER_FLAGS.get(flag.name, "")
     effect = EFFECTS.get(flag.name) or EFFECTS.get(flag.name.split(".", 1)[0])
     if effect is None:
         return ""
@@ -74,7 +76,7 @@ def _table(process: Process) -> str:
         value = process.env.get(name, "")
         rows.append([_code(f"{name}={value}"), escape(VARIABLES.get(name, "")), *_place(source)])
     for flag, source in process.flags:
-        rows.append([_code(_written(flag)), escape(effect_of(flag)), *_place(source)])
+        rows.append([_code(_written(flag)), escape(effect_of(flag, process.role)), *_place(source)])
     head = ["Flag or variable", "What it does", "Set by", "In"]
     table = table_html(head, rows, f"Where each flag of {process.name} comes from")
     return table.replace("rx-table", "rx-table rx-why", 1)
@@ -116,7 +118,7 @@ class WhyPanel:
     def _equations(self) -> str:
         """The sums behind GPU memory, which the sizes above enter."""
         sizing = self.state.tightest
-        if sizing is None or sizing.requested is None:
+        if sizing is None or sizing.available is None:
             return ""
         about = "From these flags to GPU memory: the equations with these numbers"
         return f"<details><summary>{about}</summary>{equations_html(sizing)}</details>"

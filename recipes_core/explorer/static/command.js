@@ -89,7 +89,7 @@ function render({ model, el }) {
       tab.replaceChildren();
       if (item.order) tab.append(make("span", "rx-order", String(item.order)));
       tab.append(item.title);
-      const changed = item.blocks.some((b) => (b.changed || []).length);
+      const changed = item.blocks.some((b) => b.changed || b.gone);
       tab.classList.toggle("rx-tab-changed", changed);
       tab.title = changed ? "Changed by the last choice" : "";
       const on = item.id === step.id;
@@ -149,8 +149,10 @@ function render({ model, el }) {
       body.append(block(item));
       if (item.note) body.append(make("p", "rx-note", item.note));
     }
-    words.textContent = step.note || "";
-    words.dataset.note = step.note || "";
+    const gone = blocks.flatMap((item) => item.gone || []);
+    const left = gone.length ? `No longer there: ${gone.join(", ")}.` : "";
+    words.dataset.note = [left, step.note].filter(Boolean).join(" ");
+    words.textContent = words.dataset.note;
     drawFoot(step);
     showChange();
   }

@@ -142,7 +142,7 @@ function render({ model, el }) {
     const done = await copyText(text);
     const label = button.dataset.rxLabel || (button.dataset.rxLabel = button.textContent);
     button.textContent = done ? "Copied" : "Press Ctrl+C";
-    say(done ? "Copied" : "Copying was refused by the browser");
+    say(done ? "Copied" : "The browser refused to copy; the text is selected");
     clearTimeout(button.rxTimer);
     button.rxTimer = setTimeout(() => (button.textContent = label), 1500);
   }
@@ -151,9 +151,15 @@ function render({ model, el }) {
     if (!button || !root().contains(button)) return;
     if (button.matches(".rx-prose a[href^='http']")) {
       // A guide's link must not take the page, and with it the session, away.
+  function select(button) {
+    const shown = button.closest(".rx-copyable, .rx-block-title, .rx-command");
+    const block = shown?.matches(".rx-block-title") ? shown.nextElementSibling : shown?.querySelector("pre");
+    if (block) getSelection().selectAllChildren(block);
+  }
       button.target = "_blank";
       button.rel = "noopener noreferrer";
       return;
+    if (!done) select(button);
     }
     if ("rxCopy" in button.dataset) {
       const source = button.dataset.rxCopy && root().querySelector(button.dataset.rxCopy);
