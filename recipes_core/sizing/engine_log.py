@@ -216,7 +216,7 @@ def other_engine(log: EngineLog, sizing: Sizing) -> list[OtherEngine]:
         ("max_num_batched_tokens", "max_num_batched_tokens"),
     ):
         if not said.get(name) and figure in log.figures:
-            said[name] = f"{log.figures[figure].value:g}"
+            said[name] = f"{log.figures[figure].value:.10g}"
     if said.get("model", "").startswith(("/", ".", "~")):
         del said["model"]
     ours = {

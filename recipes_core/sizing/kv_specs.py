@@ -118,7 +118,7 @@ def mixer_specs(arch: Architecture, mixer: Mixer, o: KvOptions) -> list[Spec]:
     if isinstance(mixer, Attention):
         if not mixer.cached:
             return []
-        heads = max(1, mixer.kv_heads // o.tp)
+        heads = _own_heads(mixer.kv_heads, o.tp)
         token = _entry(heads * (mixer.head_dim + mixer.v_head_dim), size)
         kind: SpecKind = "full"
         if mixer.cross:
@@ -158,6 +158,11 @@ def _compressed(mixer: CompressedAttention, block: int) -> list[Spec]:
     return found
 
 
+def _own_heads(heads: int, tp: int) -> int:
+    """Heads of one rank: never none, even where the engine would refuse so many ranks."""
+    return max(1, heads // tp)
+
+
 def state_bytes(arch: Architecture, mixer: Mixer, o: KvOptions) -> int:
     """Bytes of one recurrent state on one rank (`mamba/mamba_utils.py`)."""
     conv = o.conv_dtype or arch.dtype_bytes
@@ -165,7 +170,7 @@ def state_bytes(arch: Architecture, mixer: Mixer, o: KvOptions) -> int:
     if isinstance(mixer, Mamba2):
         groups = max(mixer.groups, tp) if mixer.groups % tp else mixer.groups
         width = (mixer.inner + 2 * groups * mixer.state) // tp
-        state = mixer.heads // tp * mixer.head_dim * mixer.state
+        state = _own_heads(mixer.heads, tp) * mixer.head_dim * mixer.state
         size = o.state_dtype or mixer.state_bytes or conv
         return width * (mixer.kernel - 1 + extra) * conv + state * size
     if isinstance(mixer, Mamba1):
@@ -174,10 +179,10 @@ def state_bytes(arch: Architecture, mixer: Mixer, o: KvOptions) -> int:
         return inner * (mixer.kernel - 1) * conv + inner * mixer.state * size
     if isinstance(mixer, GatedDelta):
         width = mixer.conv_dim // tp * (mixer.kernel - 1 + extra)
-        state = mixer.value_heads // tp * mixer.value_dim * mixer.key_dim
+        state = _own_heads(mixer.value_heads, tp) * mixer.value_dim * mixer.key_dim
         return width * conv + state * (o.state_dtype or mixer.state_bytes or conv)
     if isinstance(mixer, Kda):
-        wide = mixer.heads // tp * mixer.head_dim
+        wide = _own_heads(mixer.heads, tp) * mixer.head_dim
         return 3 * wide * (mixer.kernel - 1) * conv + wide * mixer.head_dim * 4
     if isinstance(mixer, ShortConv):
         return mixer.dim // tp * (mixer.kernel - 1) * conv

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recipes_core.sizing import H100, H200, Declared, EngineArguments, size
+from recipes_core.catalog.loader import builtin_dir
+from recipes_core.sizing import H100, H200, Architecture, Declared, EngineArguments, size
 from recipes_core.sizing.answers import (
     advice,
     fewest_gpus,
@@ -16,6 +17,7 @@ from recipes_core.sizing.answers import (
     most_users,
     replicated_cache,
 )
+from recipes_core.sizing.checkpoint import load_checkpoint
 from tests.sizing.rows import GIB, architecture
 
 MODELS = (
@@ -138,3 +140,22 @@ def test_prefix_caching_costs_a_hybrid_its_tokens(shared: Path) -> None:
     assert on.settings.kv.mamba_mode == "all"
     newer = size(arch, H200, [*words, "--enable-prefix-caching"], vllm="0.33.0")
     assert newer.settings.kv.mamba_mode == "align"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "moonshotai/Kimi-Linear-48B-A3B-Instruct",
+        "nvidia/NVIDIA-Nemotron-Nano-9B-v2",
+        "Qwen/Qwen3-Next-80B-A3B-Instruct",
+        "deepseek-ai/DeepSeek-V3.2",
+        "openai/gpt-oss-20b",
+    ],
+)
+def test_more_ranks_than_heads_are_refused_and_do_not_break_the_search(model: str) -> None:
+    arch = load_checkpoint([builtin_dir()], model)
+    assert isinstance(arch, Architecture)
+    wide = size(arch, H200, ["m", "--tensor-parallel-size", "128", "--kv-cache-dtype", "fp8"])
+    assert wide.problems
+    assert not wide.fits
+    assert fewest_gpus(arch, H200, ["m", "--kv-cache-dtype", "fp8"], users=100_000) is None

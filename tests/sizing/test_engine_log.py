@@ -156,3 +156,10 @@ def test_how_a_logs_engine_was_started_otherwise_is_told(shared: Path) -> None:
     assert "requests of 8,192 tokens, ours for 4,096" in lengths[0].explanation
     own = OLD.replace("model='meta-llama/Llama-3.1-8B-Instruct'", "model='/data/llama'")
     assert "model" not in {item.name for item in other_engine(parse_engine_log(own), sized)}
+
+
+def test_an_engine_is_not_another_for_the_length_of_its_numbers(shared: Path) -> None:
+    arch = architecture(shared, "meta-llama/Llama-4-Scout-17B-16E-Instruct")
+    sized = size(arch, H100, ["m", "-tp", "8", "--max-model-len", "10485760"], vllm="0.25.0")
+    printed = parse_engine_log("\n".join(sized.log_lines))
+    assert other_engine(printed, sized) == []
