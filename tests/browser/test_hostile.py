@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +19,7 @@ from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
 
 from tests.browser.conftest import dashboard_with, settled
+from tests.conftest import REPO
 
 V32 = "model=deepseek-ai/DeepSeek-V3.2"
 
@@ -191,6 +195,15 @@ def test_a_token_is_asked_of_everybody(shared, tmp_path):
         status, text = get(url, f"/?{V32}&token=a-word")
         assert status == 200
         assert "jupyter-config-data" in text
+        assert healthy(url)
+    assert not healthy(url)
+
+
+def healthy(url):
+    """What the container's own check says of a server."""
+    code = re.search(r'CMD python -c "(.*)"', (REPO / "Containerfile").read_text())[1]
+    code = code.replace("8866", url.rpartition(":")[2])
+    return subprocess.run([sys.executable, "-c", code], check=False, timeout=20).returncode == 0
 
 
 def test_a_session_that_nobody_uses_is_culled_and_says_so(browser, shared, tmp_path):
