@@ -134,6 +134,20 @@ def test_a_refusal_is_said_and_shown_where_the_reader_is(opened, watch):
     assert watch.faults == []
 
 
+def test_the_rarer_axes_unfold_in_sight(opened, page, watch):
+    page.set_viewport_size({"width": 1366, "height": 768})
+    opened(f"{V32}&hardware=b200&strategy=pd_cluster")
+    settled(page)
+    fold = page.get_by_role("button", name="Tuning, front end, versions")
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".rx-axis-advanced_0 select")).to_be_in_viewport()
+    fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    assert watch.faults == []
+
+
 def test_on_a_phone_the_list_closes_when_a_model_is_chosen(opened, page, watch):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(V32)

@@ -330,3 +330,12 @@ def test_what_a_choice_met_with_is_said_also_where_its_notice_is_out_of_sight(sc
     assert screen.page.told == "Hardware h100: NVFP4 needs NVIDIA Blackwell"
     screen.state.ask(hardware="b200")
     assert screen.page.told == ""
+
+
+def test_every_preset_has_a_text_of_its_own():
+    ours = load_catalog()
+    for entry in ours.recipes.values():
+        if entry.recipe.presets:
+            shown = Explorer(ours, f"model={entry.id}")
+            texts = [text for text, _ in axis(shown, "preset").options]
+            assert len(set(texts)) == len(texts), entry.id

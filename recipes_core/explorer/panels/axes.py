@@ -224,12 +224,17 @@ def _preset(config: Configuration) -> tuple[Pairs, Any, str]:
     options = options_of(config)["preset"]
     if not options:
         return [], None, ""
+    variants = config.recipe.variants
+    precisions = {variant.precision for variant in variants.values()}
 
     def label(option: Option) -> str:
         hardware = config.catalog.hardware.get(option.facts.get("hardware", ""))
         place = f"{hardware.display_name} · " if hardware else ""
         dot = "● " if option.facts.get("evidence") else ""
-        return f"{dot}{place}{option.label}"
+        runs = option.facts.get("variants", ())
+        kinds = dict.fromkeys(variants[name].precision.upper() for name in runs)
+        kind = f"{'/'.join(kinds)} · " if kinds and len(precisions) > 1 else ""
+        return f"{dot}{place}{kind}{option.label}"
 
     hint = (config.preset.summary or "") if config.preset else "Nothing tuned in advance."
     return pairs(options, label), config.preset_id or BASELINE, hint

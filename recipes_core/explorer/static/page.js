@@ -90,22 +90,47 @@ function render({ model, el }) {
       if (hint.textContent !== text) hint.textContent = text;
     }
   }
+  // The rarer axes unfold below the button, maybe out of sight.
+  let unfolded = false;
+  function reveal() {
+    const fold = root().querySelector(".rx-axes > .rx-fold");
+    const open = !!root().querySelector(".rx-axes > .rx-more.rx-open");
+    fold?.setAttribute("aria-expanded", String(open));
+    if (open && !unfolded) {
+      const axes = fold.closest(".rx-axes");
+      axes.scrollTop += fold.getBoundingClientRect().top - axes.getBoundingClientRect().top - 8;
+    }
+    unfolded = open;
+  }
   let queued = false;
+  let watched = null;
   const observer = new MutationObserver(() => {
     if (!queued) {
       queued = true;
       requestAnimationFrame(() => {
         queued = false;
+        watch();
         decorate();
+        reveal();
       });
     }
   });
-  model.on("change:hints", decorate);
-  requestAnimationFrame(() => {
+  // The axes come after the command: until they are there, the whole page is watched for them.
+  function watch() {
+    const place = root().querySelector(".rx-axes") || el.closest(".rx-root");
+    if (!place || place === watched) return;
+    observer.disconnect();
+    observer.observe(place, { childList: true, subtree: true, attributeFilter: ["class"] });
+    watched = place;
+  }
+  model.on("change:hints", () => {
+    watch();
     decorate();
-    const axes = root().querySelector?.(".rx-axes");
-    if (axes) observer.observe(axes, { childList: true, subtree: true });
-    setTimeout(decorate, 500);
+  });
+  requestAnimationFrame(() => {
+    watch();
+    decorate();
+    reveal();
   });
 
   // --- finding a model: from the search to the list by keys; on a narrow page the list closes when one is chosen
@@ -138,9 +163,15 @@ function render({ model, el }) {
   });
 
   // --- copy, toggles, theme
+  function select(button) {
+    const shown = button.closest(".rx-copyable, .rx-block-title, .rx-command");
+    const block = shown?.matches(".rx-block-title") ? shown.nextElementSibling : shown?.querySelector("pre");
+    if (block) getSelection().selectAllChildren(block);
+  }
   async function copied(button, text) {
     const done = await copyText(text);
     const label = button.dataset.rxLabel || (button.dataset.rxLabel = button.textContent);
+    if (!done) select(button);
     button.textContent = done ? "Copied" : "Press Ctrl+C";
     say(done ? "Copied" : "The browser refused to copy; the text is selected");
     clearTimeout(button.rxTimer);
@@ -151,15 +182,9 @@ function render({ model, el }) {
     if (!button || !root().contains(button)) return;
     if (button.matches(".rx-prose a[href^='http']")) {
       // A guide's link must not take the page, and with it the session, away.
-  function select(button) {
-    const shown = button.closest(".rx-copyable, .rx-block-title, .rx-command");
-    const block = shown?.matches(".rx-block-title") ? shown.nextElementSibling : shown?.querySelector("pre");
-    if (block) getSelection().selectAllChildren(block);
-  }
       button.target = "_blank";
       button.rel = "noopener noreferrer";
       return;
-    if (!done) select(button);
     }
     if ("rxCopy" in button.dataset) {
       const source = button.dataset.rxCopy && root().querySelector(button.dataset.rxCopy);
