@@ -79,10 +79,8 @@ def _link(config: Configuration, address: str, attributes: str, text: str) -> st
 def _notes(title: str, notes: list[Note], config: Configuration) -> list[str]:
     if not notes:
         return []
-    found = [f"<h3>{title}</h3>"]
-    for note in notes:
-        found.append(f"<h4>{escape(note.title)}</h4>{_body(config, note.body)}")
-    return found
+    bodies = [f"<h4>{escape(note.title)}</h4>{_body(config, note.body)}" for note in notes]
+    return [f"<h3>{title}</h3>", *bodies]
 
 
 def _copyable(html: str) -> str:
