@@ -94,18 +94,18 @@ def kept_from_text(text: str) -> Kept:
     for path in parts["local_models"].values():
         make_values({}, {"model_path": path})
     for name in parts["served_names"].values():
-        server_field("served_name", name)
+        read_choice("served_name", name)
     return Kept(
         shared,
         local_models=parts["local_models"],
         served_names=parts["served_names"],
         hardware=_lines("values", {"hardware": data.get("hardware")}).get("hardware"),
-        **{name: server_field(name, data.get(name)) for name in SERVER_FIELDS},
+        **{name: read_choice(name, data.get(name)) for name in SERVER_FIELDS},
     )
 
 
-def server_field(name: str, value: object) -> Any:
-    """A value of the HTTP server (``host``, ``port``, ``served_name``) as a selection has it.
+def read_choice(name: str, value: object) -> Any:
+    """A typed value (``host``, ``port``, ``served_name``, ``nodes``) as a selection has it.
 
     Raises:
         RecipesError: It is none.

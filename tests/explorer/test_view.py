@@ -339,3 +339,21 @@ def test_every_preset_has_a_text_of_its_own():
             shown = Explorer(ours, f"model={entry.id}")
             texts = [text for text, _ in axis(shown, "preset").options]
             assert len(set(texts)) == len(texts), entry.id
+
+
+def test_own_gpus_of_several_nodes_run_what_one_node_cannot(screen):
+    screen.details.tabs.value = "yours"
+    yours = screen.details.built["yours"]
+    yours.hardware.on_field("hardware", "8xA100-80GB")
+    assert screen.state.configuration.hardware == "b200"
+    assert "needs 805 GB" in screen.notices.value
+    yours.hardware.on_field("nodes", "many")
+    assert "nodes: " in screen.state.problem
+    yours.hardware.on_field("nodes", "2")
+    config = screen.state.configuration
+    assert (config.hardware, config.nodes) == ("8xA100-80GB", 2)
+    assert not screen.state.notices
+    assert [field["value"] for field in yours.hardware.fields] == ["8xA100-80GB", "2"]
+    yours.hardware.on_field("hardware", "")
+    assert screen.state.configuration.hardware in screen.state.catalog.hardware
+    assert yours.hardware.fields[0]["value"] == ""

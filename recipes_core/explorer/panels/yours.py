@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.machine import this_machine
-from recipes_core.explorer.values import VALUE_FIELDS, make_values, server_field
+from recipes_core.explorer.values import VALUE_FIELDS, make_values, read_choice
 from recipes_core.explorer.widgets import Kit, escape
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class YoursPanel:
             {"name": "hardware", "kind": "text", "label": "GPUs of one node", "value": own,
              "placeholder": "8xA100-80GB, 4xL40S, 2xRTX 4090",
              "hint": "count × name, and GB where a card is sold in several sizes"},
+            _field("nodes", "Nodes like this", "1", "more, where one is too small for a model",
+                   config.nodes if config.hardware == own and config.nodes > 1 else None),
         ]  # fmt: skip
         self.told.value = f'<p class="rx-source" role="status">{escape(self.found)}</p>'
         self.server.fields = [_field(name, *SERVER[name], getattr(asked, name)) for name in SERVER]
@@ -95,11 +97,19 @@ class YoursPanel:
 
     # --- hardware ---------------------------------------------------------------------------
 
-    def _own(self, _: str, text: str) -> None:
-        if text.strip():
+    def _own(self, name: str, text: str) -> None:
+        state = self.state
+        if name == "nodes":
+            try:
+                nodes = read_choice("nodes", text)
+            except RecipesError as error:
+                state.problem = str(error)
+                return
+            state.ask(hardware=state.kept.hardware or state.selection.hardware, nodes=nodes)
+        elif text.strip():
             self._ask_hardware(text.strip())
         else:
-            self.state.drop_hardware()
+            state.drop_hardware()
 
     def _ask_hardware(self, text: str) -> None:
         try:
@@ -118,7 +128,7 @@ class YoursPanel:
 
     def _server(self, name: str, text: str) -> None:
         try:
-            self.state.ask(**{name: server_field(name, text)})
+            self.state.ask(**{name: read_choice(name, text)})
         except RecipesError as error:
             self.state.problem = str(error)
 
