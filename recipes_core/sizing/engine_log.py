@@ -10,7 +10,8 @@ from recipes_core.sizing.hardware import GIB
 from recipes_core.sizing.result import Sizing
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_NUMBER = r"([\d][\d,_]*(?:\.\d+)?)"
+_NUMBER = r"(\d[\d,_]{0,30}(?:\.\d{1,30})?)"
+"""Of bounded length: a line of nothing but digits is searched in one pass, and none is infinite."""
 _LARGEST_LINE = 20_000
 
 

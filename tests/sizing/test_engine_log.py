@@ -163,3 +163,22 @@ def test_an_engine_is_not_another_for_the_length_of_its_numbers(shared: Path) ->
     sized = size(arch, H100, ["m", "-tp", "8", "--max-model-len", "10485760"], vllm="0.25.0")
     printed = parse_engine_log("\n".join(sized.log_lines))
     assert other_engine(printed, sized) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Available KV cache memory: " + "9" * 5000 + " GiB",
+        "GPU KV cache size: " + "9" * 400 + " tokens",
+        "0," * 100_000,
+        "1" * 19_000 + " GiB KV cache is needed",
+        "Graph capturing finished " * 8000,
+        "engine max_seq_len=" + "9" * 400 + " tensor_parallel_size=-3\nModel loading took 5 GiB",
+    ],
+)
+def test_a_log_of_nonsense_breaks_nothing(shared: Path, text: str) -> None:
+    sized = size(architecture(shared, "meta-llama/Llama-3.1-8B-Instruct"), H100, ["m"])
+    log = parse_engine_log(text)
+    compare_log(log, sized)
+    other_engine(log, sized)
+    assert all(entry.value < 1e60 for entry in (*log.available_kv, *log.figures.values()))
