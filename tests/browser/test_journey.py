@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -123,6 +124,28 @@ def test_a_pasted_log_stands_beside_our_figures(page, ours):
     users.fill("many")
     users.press("Tab")
     expect(page.locator(".rx-notice[role=alert]")).to_contain_text("Not a whole number")
+
+
+def test_what_is_unfolded_and_where_one_stands_survives_a_change(page, ours):
+    kept = "deepseek-ai/DeepSeek-V3.2?hardware=h200;openai/gpt-oss-120b?hardware=h100"
+    page.goto(f"{ours}/?model=deepseek-ai/DeepSeek-V3.2&tab=memory&compare={quote(kept)}")
+    page.wait_for_selector(".rx-command .rx-code", timeout=60_000)
+    settled(page)
+    equations = page.locator("details", has_text="Equations")
+    equations.locator("summary").click()
+    seqs = page.get_by_label("Requests at once")
+    seqs.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".rx-command .rx-code")).to_contain_text("--max-num-seqs 512")
+    expect(seqs).to_be_focused()
+    expect(equations).to_have_attribute("open", "")
+    equations.locator("summary").click()
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    drop = page.get_by_role("button", name="Remove column 2")
+    drop.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".rx-compare th[scope=col]")).to_have_count(1)
+    expect(page.get_by_role("button", name="Remove column 1")).to_be_focused()
 
 
 def test_a_link_of_the_peer_opens_the_same_configuration(page, ours):

@@ -218,6 +218,22 @@ function render({ model, el }) {
     };
     setTimeout(look, 80);
   }
+  // A panel draws its figures anew after each choice; what the reader unfolded in it stays so.
+  const unfoldedParts = new Set();
+  const panels = new MutationObserver(() => {
+    for (const part of root().querySelectorAll(".rx-panel-place details:not([open])")) {
+      if (unfoldedParts.has(part.firstElementChild?.textContent)) part.open = true;
+    }
+  });
+  const noteFold = ({ target }) => {
+    const place = target.closest?.(".rx-panel-place");
+    if (!place || !root().contains(place)) return;
+    const title = target.firstElementChild?.textContent;
+    if (target.open) unfoldedParts.add(title);
+    else unfoldedParts.delete(title);
+    panels.observe(place, { childList: true, subtree: true });
+  };
+  on(document, "toggle", noteFold, true);
   on(document, "keydown", (event) => {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
     if (event.key === "/" && !typing && voila) {
@@ -305,6 +321,7 @@ function render({ model, el }) {
   return () => {
     controller.abort();
     observer.disconnect();
+    panels.disconnect();
   };
 }
 
