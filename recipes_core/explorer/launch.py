@@ -143,6 +143,12 @@ def dashboard(
     app.initialize(_culling())
     shown = "localhost" if host in LOOPBACK else host
     print(f"Dashboard: http://{shown}:{port}{base_url}   (Ctrl+C stops it)", flush=True)
+    app.observe(
+        lambda change: print(
+            f"Port {port} is taken. Dashboard: http://{shown}:{change['new']}{base_url}", flush=True
+        ),
+        "port",
+    )
     app.start()
     return 0
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
+import subprocess
+import sys
 from unittest.mock import Mock
 
 import pytest
@@ -53,3 +57,26 @@ def test_a_notebook_that_a_reader_has_changed_is_never_written_over(monkeypatch,
     assert launch.lab() == 0
     assert mine.read_text() == "changed"
     assert (mine.parent / "compare.ipynb").exists()
+
+
+def test_a_port_that_is_taken_is_told_with_the_address_that_holds():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        code = (
+            "from recipes_core.explorer.launch import dashboard\n"
+            f"dashboard(port={port}, browser=False)"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=REPO
+        )
+        try:
+            assert f":{port}/" in process.stdout.readline()
+            line = process.stdout.readline()
+        finally:
+            process.terminate()
+            process.wait(20)
+    found = re.match(rf"Port {port} is taken. Dashboard: http://localhost:(\d+)/", line)
+    assert found
+    assert found[1] != str(port)
