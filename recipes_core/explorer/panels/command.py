@@ -137,6 +137,9 @@ def tab_title(deployment: Deployment, process: Process) -> str:
     nodes = process.layout.nodes if process.layout is not None else 1
     if process.role in {"prefill", "decode"}:
         return process.role.capitalize() + (f" {process.node + 1}" if nodes > 1 else "")
+    if process.role == "instance" and (deployment.configuration.kv_instances or 1) > 1:
+        place = f", node {process.node + 1}" if nodes > 1 else ""
+        return f"Instance {(process.instance or 0) + 1}{place}"
     return process_title(deployment, process)
 
 
