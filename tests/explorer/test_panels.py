@@ -33,7 +33,7 @@ from recipes_core.explorer.view import Explorer
 from recipes_core.render.comparison import compare
 from recipes_core.selection import Selection
 from recipes_core.sizing import size
-from recipes_core.sizing.answers import most_users
+from recipes_core.sizing.answers import longest_context, most_users
 from recipes_core.sizing.configuration import size_configuration
 from recipes_core.sizing.recipe_matrix import recipe_cells
 
@@ -118,6 +118,21 @@ def test_data_parallel_ranks_are_counted_together(state):
     answer = next(v for k, v in rows.items() if k.startswith("Most requests of 8,192"))
     assert answer.startswith(f"{most * 8:,} requests, {most:,} on each of 8")
     assert f">{most * 8:,}</text>" in frontier_html(sized)
+
+
+def test_more_requests_than_are_let_in_are_answered_for_that_many(state):
+    state.ask(max_num_seqs=4)
+    sized = state.tightest
+    rows = dict(answers_of(state.configuration, sized, 32, 8192))
+    assert rows["Most requests of 8,192 tokens at once"] == (
+        "4 requests: --max-num-seqs 4 is the limit, not the cache"
+    )
+    args = replace(sized.settings.args, max_num_seqs=32)
+    let_in = size(sized.settings.arch, sized.gpu, args, vllm=sized.vllm)
+    longest = rows["Longest context for 32 requests at once, with --max-num-seqs 32"]
+    assert longest == f"{longest_context(let_in, 32):,} tokens"
+    fewest = next(v for k, v in rows.items() if k.startswith("Fewest"))
+    assert fewest.split()[0].isdigit()
 
 
 def test_each_cell_of_the_matrix_is_what_the_core_computes(catalog, state):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recipes_core.configuration import Configuration, configure
@@ -123,6 +124,7 @@ def answers_of(
     config: Configuration, sizing: Sizing, users: int, tokens: int
 ) -> list[tuple[str, str]]:
     """Questions asked the other way round, each with its answer."""
+    from recipes_core.sizing import size
     from recipes_core.sizing.answers import (
         advice,
         fewest_gpus,
@@ -131,24 +133,31 @@ def answers_of(
         most_users,
     )
 
-    settings = sizing.settings
-    ranks = sizing.caches
-    each = math.ceil(users / ranks)
-    wish = f"{users:,} requests of {tokens:,} tokens"
-    share = lowest_utilization(sizing, each, tokens)
+    each = math.ceil(users / sizing.caches)
+    wish, asked, so = f"{users:,} requests of {tokens:,} tokens", sizing, ""
+    if sizing.settings is not None and each > sizing.settings.seqs:
+        args = replace(sizing.settings.args, max_num_seqs=each)
+        asked = size(sizing.settings.arch, sizing.gpu, args, vllm=sizing.vllm)
+        so = f", with --max-num-seqs {each:,}"
+    share = lowest_utilization(asked, each, tokens)
     rows = [
-        (f"Longest context for {users:,} requests at once",
-         _or_none(longest_context(sizing, each), "tokens")),
+        (f"Longest context for {users:,} requests at once{so}",
+         _or_none(longest_context(asked, each), "tokens")),
         (f"Most requests of {tokens:,} tokens at once", _most(sizing, most_users(sizing, tokens))),
-        (f"Least share of each GPU for {wish}",
+        (f"Least share of each GPU for {wish}{so}",
          "more than the whole GPU" if share is None
          else f"{share:.2f} (--gpu-memory-utilization {share:.2f})"),
     ]  # fmt: skip
-    if settings is not None:
+    if asked.settings is not None:
         found = fewest_gpus(
-            settings.arch, settings.gpu, settings.args, users=each, length=tokens, vllm=sizing.vllm
+            asked.settings.arch,
+            asked.gpu,
+            asked.settings.args,
+            users=each,
+            length=tokens,
+            vllm=asked.vllm,
         )
-        rows.append((f"Fewest {config.node.display_name} for {wish}", _fewest(found)))
+        rows.append((f"Fewest {config.node.display_name} for {wish}{so}", _fewest(found)))
     rows += [
         (f"Worth trying: {' '.join(item.flags)}",
          f"{item.text} KV cache {item.before:,} → {item.after:,} tokens over all GPUs.")
@@ -165,7 +174,7 @@ def _most(sizing: Sizing, number: int | None) -> str:
     if sizing.caches > 1:
         text += f", {number:,} on each of {sizing.caches} data-parallel ranks"
     if number == sizing.settings.seqs:
-        text += f"; --max-num-seqs allows no more than {number:,}, the cache would hold them"
+        text += f": --max-num-seqs {number:,} is the limit, not the cache"
     return text
 
 
