@@ -220,7 +220,7 @@ class Rules:
             budget = self.memory_needed(variant, hardware, profile)
             if budget > profile.vram_gb:
                 return (
-                    f"needs {budget:g} GB (declared), has {profile.vram_gb:g} GB,"
+                    f"needs {budget:g} GB ({variant.memory_origin}), has {profile.vram_gb:g} GB,"
                     " and no node can be added"
                 )
         return None

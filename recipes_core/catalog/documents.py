@@ -158,6 +158,11 @@ class Variant(Document):
     """What the first request to this checkpoint asks; absent = as the model says."""
     evidence: tuple[Evidence, ...] = ()
 
+    @property
+    def memory_origin(self) -> str:
+        """Where ``vram_minimum_gb`` comes from: computed, measured or declared."""
+        return self.vram_source or "declared"
+
 
 class Companion(Document):
     """A process beside the engine on the same node."""

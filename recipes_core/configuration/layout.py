@@ -137,7 +137,8 @@ def _enough_gpus(asking: Asking, config: Configuration, node: HardwareProfile, a
         for count in (1, 2, 4, 8, 16, 32, 64, node.gpu_count)
         if count <= node.gpu_count and count * node.gpu_vram_gb >= needed
     )
-    reason = f"needs {needed:g} GB (declared), {asked}× {node.display_name} have {have:g} GB"
+    origin = config.variant.memory_origin
+    reason = f"needs {needed:g} GB ({origin}), {asked}× {node.display_name} have {have:g} GB"
     asking.adjust("gpus", asked, enough, reason)
     return enough
 

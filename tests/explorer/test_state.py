@@ -337,3 +337,11 @@ def test_the_model_that_opens_is_the_first_of_the_list():
     state = ExplorerState(catalog)
     state.open_query("")
     assert state.configuration.entry.id == search(catalog)[0].id
+
+
+def test_a_refusal_for_memory_says_where_its_figure_comes_from():
+    state = ExplorerState(load_catalog(only=[V32]))
+    state.open_query(f"model={V32}&hardware=2xT4")
+    origin = state.configuration.variant.vram_source
+    assert origin == "computed"
+    assert f"GB ({origin}), has 32 GB" in state.notices[0].reason

@@ -255,8 +255,7 @@ def _variant(config: Configuration) -> tuple[Pairs, Any, str]:
         return f"{name} · {gb(option.facts['vram_minimum_gb'])}{soon}"
 
     variant = config.variant
-    source = variant.vram_source or "declared"
-    hint = f"At least {gb(config.memory_needed_gb)} of GPU memory ({source})"
+    hint = f"At least {gb(config.memory_needed_gb)} of GPU memory ({variant.memory_origin})"
     if variant.description:
         hint += f". {variant.description}"
     return pairs(options_of(config)["variant"], label), config.variant_id, hint

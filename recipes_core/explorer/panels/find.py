@@ -43,7 +43,7 @@ def _day(entry: RecipeEntry) -> int:
 def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool:
     """Whether a variant that runs on a hardware needs no more memory than some of its GPUs have.
 
-    Declared figures: the least memory that the recipe asks for, against GB of the GPUs as sold.
+    The least memory that the recipe asks for, against GB of the GPUs as sold.
 
     Args:
         catalog: One that knows the hardware.
@@ -77,17 +77,17 @@ class FindPanel:
         )
         self.filters = {
             "provider": kit.dropdown("Provider"),
+            "fits": kit.dropdown("Fits on (memory as the recipe asks)"),
+            "count": kit.dropdown("How many of these GPUs"),
             "task": kit.dropdown("Task"),
             "precision": kit.dropdown("Precision"),
             "verified": kit.dropdown("Verified on"),
-            "fits": kit.dropdown("Fits on (declared memory)"),
-            "count": kit.dropdown("How many of these GPUs"),
             "order": kit.dropdown("Order"),
         }
         self.own = kit.text("Your GPUs", placeholder="8xA100-80GB, 4xL40S")
         self.own.continuous_update = False
         provider, *folded = self.filters.values()
-        folded.insert(-1, self.own)
+        folded.insert(1, self.own)
         self.list = w.Select(
             description="Models", rows=12, layout=kit.layout, style=kit.label_style
         )
