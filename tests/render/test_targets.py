@@ -340,7 +340,14 @@ def test_each_node_of_an_allocation_runs_its_part(any_laid, cluster: Path, tmp_p
             given[item.name] = env[item.name] = (
                 str(tmp_path / item.name) if item.name.endswith("PATH") else f"v{len(env)}"
             )
-    subprocess.run(["bash", "-c", to_slurm(any_laid.deployment)], env=env, check=True, timeout=60)
+    # A node's script goes on as soon as one process ends; the pipe closes when all have.
+    subprocess.run(
+        ["bash", "-c", to_slurm(any_laid.deployment)],
+        env=env,
+        check=True,
+        stdout=subprocess.PIPE,
+        timeout=60,
+    )
     for number, node in enumerate(nodes):
         noted = (tmp_path / f"log.{number}").read_text().split("\n")[:-1]
         calls = sorted(line.split("\0")[:-1] for line in noted)
