@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
+import socket
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,15 @@ def shared_dir() -> Path | None:
     """The folder with the peer's data and measurements, or None where it is absent."""
     path = Path(os.environ.get("RECIPES_SHARED", REPO.parent / "shared"))
     return path if (path / "README.md").is_file() else None
+
+
+def free_port() -> int:
+    """A port that nobody has, outside of the range from which kernels take theirs later."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,26 @@ class Advice:
     after: int
 
 
+def allowing(sizing: Sizing, users: int) -> tuple[Sizing, int, int | None]:
+    """The engine that may serve so many requests at once, for the questions about it.
+
+    Args:
+        sizing: What `size` found.
+        users: Requests at once, over all data-parallel ranks.
+
+    Returns:
+        The sizing, anew where its ``--max-num-seqs`` is below what one cache is asked for;
+        the requests of each cache; and the ``--max-num-seqs`` that was raised to, None where it
+        stays.
+    """
+    each = -(-users // sizing.caches)
+    settings = sizing.settings
+    if settings is None or each <= settings.seqs:
+        return sizing, each, None
+    args = replace(settings.args, max_num_seqs=each)
+    return size(settings.arch, sizing.gpu, args, vllm=sizing.vllm), each, each
+
+
 def most_users(sizing: Sizing, length: int) -> int | None:
     """Most requests of ``length`` tokens that fit at once, at most ``max_num_seqs``.
 

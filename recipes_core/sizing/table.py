@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from recipes_core.sizing.answers import (
     Advice,
     HostNeeds,
+    allowing,
     longest_context,
     lowest_utilization,
     most_users,
@@ -82,18 +83,20 @@ def answer_lines(
 ) -> list[str]:
     """The questions asked backwards, as far as they can be answered."""
     lines: list[str] = []
-    longest = longest_context(sizing, users)
+    asked, each, raised = allowing(sizing, users)
+    so = f", with --max-num-seqs {raised}" if raised else ""
+    longest = longest_context(asked, each)
     if longest is not None:
         many = f"{users} users at once" if users > 1 else "one user"
-        lines.append(f"longest context for {many}: {longest:,} tokens")
+        lines.append(f"longest context for {many}{so}: {longest:,} tokens")
     tokens = length or sizing.max_model_len
     if tokens is not None:
         most = most_users(sizing, tokens)
         if most is not None:
-            lines.append(f"most users at {tokens:,} tokens each: {most:,}")
-    least = lowest_utilization(sizing, users, length)
+            lines.append(f"most users at {tokens:,} tokens each: {most * sizing.caches:,}")
+    least = lowest_utilization(asked, each, length)
     if least is not None:
-        lines.append(f"lowest --gpu-memory-utilization for that: {least:.2f}")
+        lines.append(f"lowest --gpu-memory-utilization for that{so}: {least:.2f}")
     if host is not None:
         lines.append(f"download and disk: {host.download / 1e9:,.1f} GB ({host.basis})")
         if host.memory:

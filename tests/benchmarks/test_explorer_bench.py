@@ -21,11 +21,10 @@ from recipes_core.explorer.view import Explorer
 from tests.browser.conftest import (  # noqa: F401
     browser_type_launch_args,
     dashboard,
-    free_port,
     serving,
     settled,
 )
-from tests.conftest import REPO
+from tests.conftest import REPO, free_port
 
 STRICT = bool(os.environ.get("RECIPES_STRICT_BENCH"))
 V32 = "model=deepseek-ai/DeepSeek-V3.2"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import REPO
+from tests.conftest import REPO, free_port
 
 expect.set_options(timeout=20_000)
 """The machine may be shared: how long is measured elsewhere."""
@@ -44,12 +43,6 @@ def browser_type_launch_args() -> dict[str, Any]:
             pytest.fail(message)
         pytest.skip(message)
     return {"executable_path": CHROMIUM, "args": ["--no-sandbox"]}
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextmanager

@@ -8,8 +8,8 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Watch, free_port, serving, settled
-from tests.conftest import REPO
+from tests.browser.conftest import Watch, serving, settled
+from tests.conftest import REPO, free_port
 
 
 @pytest.fixture(scope="module")

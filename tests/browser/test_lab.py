@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import TimeoutError as NotInTime
 from playwright.sync_api import expect
 
-from tests.browser.conftest import choose, free_port, serving
-from tests.conftest import REPO
+from tests.browser.conftest import choose, serving
+from tests.conftest import REPO, free_port
 
 
 @pytest.fixture(scope="module")

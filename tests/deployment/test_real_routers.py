@@ -19,10 +19,10 @@ from recipes_core.configuration import configure
 from recipes_core.deployment import Deployment, Process, ReaderValues, deploy
 from recipes_core.selection import Selection
 from tests.conformance.rows import read_rows, selection_of_row
-from tests.conftest import REPO
+from tests.conftest import REPO, free_port
 
 from .laws import serves, value_of
-from .standin import KV, Engine, ask, first_answer, free_port, started
+from .standin import KV, Engine, ask, first_answer, started
 from .synthetic import recipe
 
 sys.path.insert(0, str(REPO / "scripts"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,18 +14,16 @@ from pathlib import Path
 import pytest
 
 from recipes_core.server import _notebook_in
+from tests.conftest import REPO, free_port
 from tests.server.conftest import Client
 
 TOKEN = "sesame"
-REPO = Path(__file__).resolve().parent.parent.parent
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 
 
 def start(folder: Path, token: str) -> Iterator[tuple[Client, Path]]:
     """``jupyter server`` with our extension and nothing else of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     log = folder / "log.txt"
     (folder / "vllm-recipes.ipynb").touch()
     env = os.environ | {

@@ -249,3 +249,16 @@ def test_a_flag_of_another_release_is_said(config: str, capsys: pytest.CaptureFi
     words = (config, "--hardware", "h200", "--json", "--max-model-len", "4096")
     _, out, _ = output(capsys, *words, "--vllm", "0.33.0", "--swap-space", "4")
     assert any("--swap-space" in note for note in json.loads(out)["assumptions"])
+
+
+def test_more_users_than_max_num_seqs_are_answered_with_the_flag_that_lets_them_in(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--", "--max-num-seqs", "2")
+    code, out, _ = output(capsys, config, "--hardware", "h200", "--users", "4", *flags)
+    assert code == 0
+    assert "longest context for 4 users at once, with --max-num-seqs 4:" in out
+    assert "for that, with --max-num-seqs 4:" in out
+    code, out, _ = output(capsys, config, "--hardware", "h200", "--users", "2", *flags)
+    assert code == 0
+    assert "longest context for 2 users at once:" in out

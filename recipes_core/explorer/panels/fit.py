@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recipes_core.configuration import Configuration, configure
@@ -124,21 +123,18 @@ def answers_of(
     config: Configuration, sizing: Sizing, users: int, tokens: int
 ) -> list[tuple[str, str]]:
     """Questions asked the other way round, each with its answer."""
-    from recipes_core.sizing import size
     from recipes_core.sizing.answers import (
         advice,
+        allowing,
         fewest_gpus,
         longest_context,
         lowest_utilization,
         most_users,
     )
 
-    each = math.ceil(users / sizing.caches)
-    wish, asked, so = f"{users:,} requests of {tokens:,} tokens", sizing, ""
-    if sizing.settings is not None and each > sizing.settings.seqs:
-        args = replace(sizing.settings.args, max_num_seqs=each)
-        asked = size(sizing.settings.arch, sizing.gpu, args, vllm=sizing.vllm)
-        so = f", with --max-num-seqs {each:,}"
+    asked, each, raised = allowing(sizing, users)
+    wish = f"{users:,} requests of {tokens:,} tokens"
+    so = f", with --max-num-seqs {raised}" if raised else ""
     share = lowest_utilization(asked, each, tokens)
     rows = [
         (f"Longest context for {users:,} requests at once{so}",
