@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from recipes_core.axes import MAX_NODES
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.constants import FITTED
 from recipes_core.sizing.engine import EngineArguments
@@ -17,7 +19,6 @@ from recipes_core.sizing.versions import DEFAULT_VLLM
 from recipes_core.sizing.weights import checkpoint_bytes
 
 _UTILIZATION_STEP = 0.01
-_GROUPS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ def allowing(sizing: Sizing, users: int) -> tuple[Sizing, int, int | None]:
     if settings is None or each <= settings.seqs:
         return sizing, each, None
     args = replace(settings.args, max_num_seqs=each)
-    return size(settings.arch, sizing.gpu, args, vllm=sizing.vllm), each, each
+    given = sizing.available if sizing.basis == "measured" else None
+    anew = size(settings.arch, sizing.gpu, args, vllm=sizing.vllm, available_kv_bytes=given)
+    return anew, each, each
 
 
 def most_users(sizing: Sizing, length: int) -> int | None:
@@ -164,28 +167,80 @@ def fewest_gpus(
     env: Mapping[str, str] | None = None,
     vllm: str = DEFAULT_VLLM,
 ) -> Sizing | None:
-    """Fewest GPUs of one engine, by tensor parallel size, for ``users`` requests of ``length``.
+    """Fewest GPUs of one engine of the same kind for ``users`` requests of ``length``.
 
     Args:
         checkpoint: What is served.
         gpu: The card.
-        args: The engine's command; its own TP and PP are set aside.
-        users: Requests at once.
+        args: The engine's command; which of its sizes vary, `searched_layouts` says.
+        users: Requests at once, over all data-parallel ranks.
         length: Tokens of each; ``max_model_len`` where None.
         env: The engine's environment.
         vllm: The release.
 
     Returns:
-        The sizing at that size, None where none up to 128 fits or none can be told.
+        The sizing at that size, with ``--max-num-seqs`` raised where it would stand in the way;
+        None where nothing that was searched suffices or where it cannot be told.
     """
     base = args if isinstance(args, EngineArguments) else EngineArguments.from_argv(args, env)
-    for ways in _GROUPS:
-        found = size(checkpoint, gpu, replace(base, tp=ways, pp=1), vllm=vllm)
+    for layout in _layouts(base, gpu.per_node):
+        found = size(checkpoint, gpu, replace(base, **layout._asdict()), vllm=vllm)
         if found.fits is None or found.settings is None:
             return None
-        if found.fits and (most_users(found, length or found.settings.max_model_len) or 0) >= users:
+        if found.problems:
+            continue
+        found, each, _ = allowing(found, users)
+        longest = length or found.max_model_len or 0
+        if found.fits and (most_users(found, longest) or 0) >= each:
             return found
     return None
+
+
+class _Layout(NamedTuple):
+    """Parallel sizes of one engine, named as in `EngineArguments`."""
+
+    tp: int
+    pp: int = 1
+    dp: int = 1
+
+
+def searched_layouts(args: EngineArguments, gpu: Gpu) -> str:
+    """What `fewest_gpus` tries for an engine, in words.
+
+    Args:
+        args: The engine.
+        gpu: The card, which knows how many are in a node.
+    """
+    ways = [layout.tp * layout.pp * layout.dp for layout in _layouts(args, gpu.per_node)]
+    ends = f"{min(ways, default=0)} to {max(ways, default=0)} GPUs"
+    inside = f"every TP in a node of {gpu.per_node}, then"
+    if args.pp > 1:
+        return f"{inside} whole nodes as pipeline stages: {ends}"
+    if args.dp > 1 and args.tp == gpu.per_node:
+        return f"{inside} whole nodes as data-parallel ranks: {ends}"
+    if args.dp > 1:
+        return f"every DP at TP {args.tp}, in a node of {gpu.per_node} or over whole ones: {ends}"
+    return f"{inside} TP over whole nodes: {ends}"
+
+
+def _layouts(args: EngineArguments, per_node: int) -> Iterator[_Layout]:
+    """Sizes that an engine of the same kind may have, the fewest GPUs first."""
+    inside = (_Layout(tp) for tp in range(1, per_node + 1))
+    more = range(2, MAX_NODES + 1)
+    if args.pp > 1:
+        yield from inside
+        yield from (_Layout(per_node, pp=nodes) for nodes in more)
+    elif args.dp > 1 and args.tp == per_node:
+        yield from inside
+        yield from (_Layout(per_node, dp=nodes) for nodes in more)
+    elif args.dp > 1:
+        for dp in range(1, MAX_NODES * per_node // args.tp + 1):
+            gpus = args.tp * dp
+            if gpus <= per_node or gpus % per_node == 0:
+                yield _Layout(args.tp, dp=dp)
+    else:
+        yield from inside
+        yield from (_Layout(nodes * per_node) for nodes in more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def size_processes(config: Configuration, deployment: Deployment) -> list[tuple[
     )
     if known is None:
         return []
-    gpu, vllm = gpu_of(config.hardware, config.profile), version_of(deployment)
+    gpu, vllm = gpu_of(config.hardware, config.node), version_of(deployment)
     found: list[tuple[Process, Sizing]] = []
     seen: set[tuple[object, ...]] = set()
     for process in deployment.processes:

@@ -10,8 +10,9 @@ from recipes_core.sizing.architecture import DTYPES, Architecture
 from recipes_core.sizing.engine import EngineArguments, default_capture_sizes
 from recipes_core.sizing.hardware import GIB, Gpu
 from recipes_core.sizing.kv_specs import KvOptions
+from recipes_core.sizing.problems import problems_of
 from recipes_core.sizing.runners import takes_v2
-from recipes_core.sizing.shapes import Attention, Mamba2, Mla, Mlp, Moe
+from recipes_core.sizing.shapes import Mamba2, Moe
 from recipes_core.sizing.tensors import Shard
 from recipes_core.sizing.versions import Rules
 from recipes_core.sizing.weights import LoadOptions, Stage, stages
@@ -99,6 +100,7 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
     parts = stages(len(arch.layers), args.pp, _partition(args.env))
     mixed = any(isinstance(m, Mamba2) for la in arch.kinds[0] for m in la.mixers)
     asynchronous = args.async_scheduling is not False
+    native = _native_length(arch) if arch.positions else None
     kv = KvOptions(
         tp=args.tp,
         dcp=args.dcp * args.pcp,
@@ -157,7 +159,7 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
         load=load,
         step=step,
         notes=tuple(dict.fromkeys(notes)),
-        problems=tuple(_problems(arch, args, length, shard)),
+        problems=tuple(problems_of(arch, args, shard, length, native)),
     )
 
 
@@ -342,51 +344,3 @@ def deep_gemm(arch: Architecture, args: EngineArguments) -> bool:
     given = [args.env.get(name) for name in ("VLLM_USE_DEEP_GEMM", "VLLM_MOE_USE_DEEP_GEMM")]
     asked = [value for value in given if value is not None and not value.startswith("$")]
     return bool(asked) and "0" not in asked and has_block_fp8_experts(arch)
-
-
-def _problems(arch: Architecture, args: EngineArguments, length: int, shard: Shard) -> list[str]:
-    """Why the engine would refuse to start, as far as sizes tell."""
-    found: list[str] = []
-    if arch.layers and args.pp > len(arch.layers):
-        found.append(f"{len(arch.layers)} layers cannot be spread over {args.pp} pipeline ranks.")
-    for mixer in arch.attention:
-        if mixer.heads % args.tp:
-            found.append(f"{mixer.heads} attention heads are not divisible by TP {args.tp}.")
-        if isinstance(mixer, Attention):
-            kv = mixer.kv_heads
-            if kv % args.tp if kv >= args.tp else args.tp % kv:
-                found.append(f"{kv} KV heads do not go with TP {args.tp}.")
-            if args.dcp > 1 and args.dcp > max(1, args.tp // kv):
-                found.append(
-                    f"Decode context parallel {args.dcp} needs TP {args.dcp * kv}: each KV head "
-                    "must have that many ranks."
-                )
-        if isinstance(mixer, Mla) and args.tp % args.dcp:
-            found.append(f"Decode context parallel {args.dcp} does not divide TP {args.tp}.")
-    for layer in arch.kinds[0]:
-        for feed in layer.feeds:
-            found += _split_problems(feed, shard)
-    native = _native_length(arch) if arch.positions else None
-    allowed = args.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN") == "1"
-    if native and length > native and not allowed and not args.hf_overrides:
-        found.append(
-            f"--max-model-len {length:,} is above the model's own {native:,}; the engine refuses "
-            "it without VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 or a rope override."
-        )
-    return list(dict.fromkeys(found))
-
-
-def _split_problems(feed: Mlp | Moe, shard: Shard) -> list[str]:
-    """Intermediate sizes that a block or group scale cannot follow."""
-    fmt = feed.routed if isinstance(feed, Moe) else feed.down
-    ways = shard.expert_tp if isinstance(feed, Moe) else shard.tp
-    what = "experts'" if isinstance(feed, Moe) else "MLP's"
-    if feed.inner % ways:
-        return [f"The {what} intermediate size {feed.inner} is not divisible by {ways} ranks."]
-    own = feed.inner // ways
-    if fmt.kind == "fp8_block" and own % 128:
-        return [
-            f"The {what} intermediate size {feed.inner} over {ways} ranks is {own}, which blocks "
-            "of 128 do not divide; the engine refuses it. A smaller TP or expert parallel helps."
-        ]
-    return []

@@ -8,9 +8,11 @@ from recipes_core.sizing.answers import (
     Advice,
     HostNeeds,
     allowing,
+    fewest_gpus,
     longest_context,
     lowest_utilization,
     most_users,
+    searched_layouts,
 )
 from recipes_core.sizing.engine_log import Difference
 from recipes_core.sizing.hardware import GIB
@@ -97,11 +99,32 @@ def answer_lines(
     least = lowest_utilization(asked, each, length)
     if least is not None:
         lines.append(f"lowest --gpu-memory-utilization for that{so}: {least:.2f}")
+    if asked.settings is not None and asked.plan is not None:
+        lines.append(f"fewest GPUs for that: {_fewest(asked, users, length)}")
     if host is not None:
         lines.append(f"download and disk: {host.download / 1e9:,.1f} GB ({host.basis})")
         if host.memory:
             lines.append(f"host memory for offloading: {gib(host.memory)}")
     return lines
+
+
+def _fewest(sizing: Sizing, users: int, length: int | None) -> str:
+    """The fewest GPUs of an engine of this kind, and what was searched for them."""
+    if sizing.settings is None:
+        return "not known"
+    args = sizing.settings.args
+    searched = f"searched: {searched_layouts(args, sizing.gpu)}"
+    found = fewest_gpus(
+        sizing.settings.arch, sizing.gpu, args, users=users, length=length, vllm=sizing.vllm
+    )
+    if found is None or found.settings is None:
+        return f"none suffices ({searched})"
+    other = found.settings.args
+    sizes = [("TP", other.tp), ("PP", other.pp), ("DP", other.dp)]
+    shown = " ".join(f"{name} {ways}" for name, ways in sizes if ways > 1 or name == "TP")
+    if other.max_num_seqs != args.max_num_seqs:
+        shown += f", --max-num-seqs {other.max_num_seqs}"
+    return f"{other.gpus} ({shown}; {searched})"
 
 
 def advice_lines(found: Sequence[Advice]) -> list[str]:

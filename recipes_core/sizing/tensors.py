@@ -34,6 +34,10 @@ class Tensor(NamedTuple):
     copies: int = 1
 
 
+VOCABULARY_MULTIPLE = 64
+"""Embeddings are padded to a multiple of so many rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shard:
     """How the model is cut.
@@ -392,8 +396,8 @@ def _mxfp4_experts(s: Shard, width: int, inner: int, count: int) -> list[Tensor]
 
 
 def embedding_rows(arch: Architecture, tp: int) -> int:
-    """Rows of the vocabulary on one rank: padded to 64, then split."""
-    return cdiv(up(arch.vocab, 64), tp)
+    """Rows of the vocabulary on one rank: padded, then split."""
+    return cdiv(up(arch.vocab, VOCABULARY_MULTIPLE), tp)
 
 
 def embedding_tensors(arch: Architecture, s: Shard, part: str) -> list[Tensor]:

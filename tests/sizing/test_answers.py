@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,14 @@ from recipes_core.catalog.loader import builtin_dir
 from recipes_core.sizing import H100, H200, Architecture, Declared, EngineArguments, size
 from recipes_core.sizing.answers import (
     advice,
+    allowing,
     fewest_gpus,
     host_needs,
     longest_context,
     lowest_utilization,
     most_users,
     replicated_cache,
+    searched_layouts,
 )
 from recipes_core.sizing.checkpoint import load_checkpoint
 from tests.sizing.rows import GIB, architecture
@@ -79,6 +82,58 @@ def test_fewest_gpus(shared: Path) -> None:
     assert one.settings.args.tp == 2
     many = fewest_gpus(arch, H100, ["m", "--max-model-len", "8192"], users=100)
     assert many.settings.args.tp == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "layouts"),
+    [
+        ("-tp 8", [(n, 1, 1) for n in range(1, 9)] + [(8 * n, 1, 1) for n in range(2, 17)]),
+        ("-dp 8 -ep", [(1, 1, n) for n in (*range(1, 9), *range(16, 129, 8))]),
+        ("-tp 2 -dp 4 -ep", [(2, 1, n) for n in (1, 2, 3, 4, *range(8, 65, 4))]),
+        ("-tp 8 -pp 2", [(n, 1, 1) for n in range(1, 9)] + [(8, n, 1) for n in range(2, 17)]),
+        ("-tp 8 -dp 2", [(n, 1, 1) for n in range(1, 9)] + [(8, 1, n) for n in range(2, 17)]),
+    ],
+)
+@pytest.mark.parametrize("model", ["deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-30B-A3B"])
+@pytest.mark.parametrize("users", [1, 12, 900])
+def test_fewest_gpus_is_the_least_of_all_that_the_strategy_allows(
+    shared: Path, model: str, words: str, layouts: list[tuple[int, int, int]], users: int
+) -> None:
+    arch, flags = architecture(shared, model), ["m", "--max-model-len", "32768", *words.split()]
+    base = EngineArguments.from_argv(flags)
+    enough = []
+    for tp, pp, dp in layouts:
+        each = -(-users // dp)
+        seqs = None if each <= 1024 else each
+        args = replace(base, tp=tp, pp=pp, dp=dp, max_num_seqs=seqs)
+        sized = size(arch, H100, args)
+        if sized.fits and (most_users(sized, 32768) or 0) >= each:
+            enough.append(tp * pp * dp)
+    found = fewest_gpus(arch, H100, flags, users=users)
+    assert (found.settings.args.gpus if found else None) == min(enough, default=None)
+    gpus = [tp * pp * dp for tp, pp, dp in layouts]
+    assert f": {min(gpus)} to {max(gpus)} GPUs" in searched_layouts(base, H100)
+
+
+def test_fewest_gpus_of_data_parallel_are_fewer_than_its_own(shared: Path) -> None:
+    arch = architecture(shared, "Qwen/Qwen3-30B-A3B")
+    found = fewest_gpus(arch, H200, ["m", "--max-model-len", "8192", "-dp", "8", "-ep"])
+    assert found.settings.args.gpus == 1
+    many = fewest_gpus(
+        arch, H200, ["m", "--max-model-len", "8192", "-dp", "8", "-ep", "--max-num-seqs", "8"],
+        users=200,
+    )  # fmt: skip
+    args = many.settings.args
+    assert args.dp * args.max_num_seqs >= 200
+
+
+def test_more_requests_keep_a_budget_that_was_measured(shared: Path) -> None:
+    arch = architecture(shared, MODELS[0])
+    words = ["m", "--max-model-len", "8192", "--max-num-seqs", "4"]
+    measured = size(arch, H100, words, available_kv_bytes=20 * GIB)
+    more, each, raised = allowing(measured, 9)
+    assert (more.basis, more.available) == ("measured", 20 * GIB)
+    assert (each, raised, more.settings.seqs) == (9, 9, 9)
 
 
 def test_fewest_gpus_of_a_declared_checkpoint_cannot_be_told() -> None:

@@ -262,3 +262,44 @@ def test_more_users_than_max_num_seqs_are_answered_with_the_flag_that_lets_them_
     code, out, _ = output(capsys, config, "--hardware", "h200", "--users", "2", *flags)
     assert code == 0
     assert "longest context for 2 users at once:" in out
+
+
+def test_hardware_of_a_config_is_of_the_chosen_catalogs_or_a_short_form(
+    config: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    box = {"brand": "NVIDIA", "display_name": "Box", "generation": "ada", "gpu_count": 4,
+           "gpu_bytes": 47_695_611_789, "vram_gb": 192}  # fmt: skip
+    (tmp_path / "taxonomy.yaml").write_text(json.dumps({"hardware_profiles": {"box": box}}))
+    monkeypatch.setenv("RECIPES_CATALOG", f"builtin:{tmp_path}")
+    _, out, err = output(capsys, config, "--json", "--hardware", "box")
+    assert json.loads(out)["gpu_total_bytes"] == 47_695_611_789, err
+    monkeypatch.delenv("RECIPES_CATALOG")
+    code, _, err = output(capsys, config, "--json", "--hardware", "box")
+    assert (code, "no hardware 'box'" in err) == (2, True)
+    _, out, _ = output(capsys, config, "--json", "--hardware", "2xL40S")
+    assert 44 << 30 < json.loads(out)["gpu_total_bytes"] < 48 << 30
+
+
+def test_answers_name_the_fewest_gpus_and_what_was_searched(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (config, "--hardware", "h100", "--max-model-len", "8192")
+    _, out, _ = output(capsys, *words, "-tp", "4")
+    assert (
+        "fewest GPUs for that: 1 (TP 1; searched: every TP in a node of 8, then TP over whole "
+        "nodes: 1 to 128 GPUs)" in out
+    )
+    _, out, _ = output(capsys, *words, "-dp", "8", "--users", "9000", "--max-num-seqs", "64")
+    assert "every DP at TP 1" in out
+    assert "none suffices" in out
+
+
+def test_a_node_is_whole_where_a_recipe_takes_a_part_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("openai/gpt-oss-120b", "--hardware", "h200", "--query", "gpus=2")
+    _, out, _ = output(capsys, *words)
+    assert "in a node of 8" in out

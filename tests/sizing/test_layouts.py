@@ -221,3 +221,44 @@ def test_smaller_step_never_takes_more(shared: Path) -> None:
             now = sized(shared, model, f"-tp 8 --max-num-seqs {seqs}").activation
             assert last is None or now <= last
             last = now
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "said"),
+    [
+        ("nvidia/NVIDIA-Nemotron-Nano-9B-v2", "-tp 16", "8 Mamba-2 groups"),
+        ("nvidia/NVIDIA-Nemotron-Nano-9B-v2", "-tp 3", "128 Mamba-2 heads"),
+        ("Qwen/Qwen3.5-397B-A17B", "-tp 32", "16 key heads of the gated DeltaNet"),
+        ("Qwen/Qwen3.5-27B", "-tp 32", "48 value heads of the gated DeltaNet"),
+        ("moonshotai/Kimi-Linear-48B-A3B-Instruct", "-tp 64", "32 KDA heads"),
+        ("ai21labs/Jamba-v0.1", "-tp 3", "8192 Mamba channels"),
+        ("LiquidAI/LFM2-1.2B", "-tp 3", "2048 channels of the short convolution"),
+        (V3, "-tp 3", "A vocabulary of 129,280 rows"),
+    ],
+)
+def test_what_ranks_cannot_share_is_a_problem(
+    shared: Path, model: str, flags: str, said: str
+) -> None:
+    tp = flags.split()[1]
+    found = sized(shared, model, flags)
+    assert found.fits is False
+    assert f"{said}{' is' if 'vocabulary' in said else ' are'} not divisible by TP {tp}." in (
+        found.problems
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "flags"),
+    [
+        ("nvidia/NVIDIA-Nemotron-Nano-9B-v2", "-tp 8"),
+        ("Qwen/Qwen3.5-397B-A17B", "-tp 16"),
+        ("Qwen/Qwen3.5-27B", "-tp 8"),
+        ("moonshotai/Kimi-Linear-48B-A3B-Instruct", "-tp 32"),
+        ("ibm-granite/granite-4.0-h-small", "-tp 8"),
+        ("ai21labs/Jamba-v0.1", "-tp 8"),
+        ("LiquidAI/LFM2-1.2B", "-tp 8"),
+        (V3, "-tp 8"),
+    ],
+)
+def test_states_that_ranks_can_share_are_none(shared: Path, model: str, flags: str) -> None:
+    assert sized(shared, model, flags).problems == ()
