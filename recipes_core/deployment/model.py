@@ -202,5 +202,15 @@ class Deployment:
             or next(
                 (p for p in self.processes if p.role == "companion" and p.name == "router"), None
             )
-            or next(p for p in self.processes if p.is_engine)
+            or self.first_engine
         )
+
+    @property
+    def first_engine(self) -> Process:
+        """The engine that stands for the others where one is enough."""
+        return next(process for process in self.processes if process.is_engine)
+
+    @property
+    def missing(self) -> list[Placeholder]:
+        """The values that the reader has still to give."""
+        return [item for item in self.placeholders if item.value is None]

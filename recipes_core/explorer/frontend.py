@@ -15,7 +15,7 @@ from recipes_core.explorer.guard import OnError, guarded
 
 STATIC = Path(__file__).parent / "static"
 LONGEST = 262_144
-"""Characters of a text that the browser may send; a config.json may be long."""
+"""Characters that are read of a text from the browser; a config.json may be long."""
 
 
 def _read(name: str) -> str:
@@ -27,15 +27,17 @@ class Page(anywidget.AnyWidget):
 
     Attributes:
         query: Query of the page's address, as it should stand in the browser.
-        told: What the newest choice met with; said aloud, and shown where its notice is out of
-            sight.
+        told: What the newest choice met with; each change is said aloud, and shown where its
+            notice is out of sight.
         hints: A line beneath each axis, by the axis's CSS name.
         values: The reader's own values, which the browser keeps until its tab is closed.
         store: What the browser calls them; each kind of page has its own.
+        address: Where the browser has the page, without a query; empty until it has said so, and
+            outside voila.
         handlers: What the browser may ask, by kind of message.
     """
 
-    _esm = _read("page.js")
+    _esm = _read("hint.js") + _read("page.js")
     _css = _read("explorer.css")
 
     query = traitlets.Unicode("").tag(sync=True)
@@ -48,6 +50,7 @@ class Page(anywidget.AnyWidget):
 
     def __init__(self, on_error: OnError, **settings: Any) -> None:
         super().__init__(**settings)
+        self.address = ""
         self.handlers: dict[str, Callable[[str], None]] = {}
         self.on_error = on_error
         self.on_msg(self._receive)
@@ -58,6 +61,11 @@ class Page(anywidget.AnyWidget):
             self.send({"kind": "alive"})
         elif kind in self.handlers:
             guarded(self.handlers[kind], self.on_error)(str(message.get("value", ""))[:LONGEST])
+
+    def tell(self, text: str) -> None:
+        """Say what the newest choice met with; the same twice in a row is said twice."""
+        self.told = ""
+        self.told = text
 
     def download(self, name: str, data: str | bytes, mime: str = "text/plain") -> None:
         """Have the browser save a file."""
@@ -102,22 +110,35 @@ class Form(anywidget.AnyWidget):
     Attributes:
         fields: ``name``, ``label``, ``kind`` (``text number range select area``), ``value``, and
             ``hint``, ``placeholder``, ``options`` or ``stops`` (pairs of text and value), ``rows``.
+        longest: Characters of a text that the browser sends: a socket is closed at a larger one.
+        lengths: Characters that each text had in the browser, by the name of its field.
     """
 
-    _esm = _read("form.js")
+    _esm = _read("hint.js") + _read("form.js")
 
     fields: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    longest = traitlets.Int(LONGEST).tag(sync=True)
 
     def __init__(self, on_field: Callable[[str, str], None], **settings: Any) -> None:
         super().__init__(**settings)
         self.on_field = on_field
+        self.lengths: dict[str, int] = {}
         self.on_msg(self._receive)
 
     def _receive(self, _: Any, message: Any, _buffers: Any) -> None:
         if isinstance(message, dict) and message.get("kind") == "field":
             name = str(message.get("name", ""))
             if any(field["name"] == name for field in self.fields):
-                self.on_field(name, str(message.get("value", ""))[:LONGEST])
+                text, length = str(message.get("value", "")), message.get("length")
+                self.lengths[name] = length if isinstance(length, int) else len(text)
+                self.on_field(name, text[:LONGEST])
+
+    def cut(self, name: str) -> str:
+        """That a field's text was too long to be read to its end; empty where it was not."""
+        length = self.lengths.get(name, 0)
+        if length <= LONGEST:
+            return ""
+        return f"Only the first {LONGEST:,} of {length:,} characters were read."
 
 
 def zip_of(files: dict[str, str]) -> bytes:

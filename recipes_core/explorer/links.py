@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from recipes_core.configuration import Configuration
 from recipes_core.errors import RecipesError
+from recipes_core.explorer.compared import Compared, compared_in, compared_text
+from recipes_core.link import json_query
 from recipes_core.selection import MAX_QUERY, Unread
 
-MAX_COMPARED = 4
 ENDINGS = (".md", ".json", ".yaml", ".yml")
 PLACES = {"hw": "hardware", "strategies": "strategy", "presets": "preset"}
 """Parts of a path that say what a key of a query does: ``/org/repo/hw/b200.json``."""
 CHECKPOINT_HOSTS = frozenset({"huggingface.co", "hf.co"})
 """Their paths go on after the id: ``/org/repo/tree/main``."""
-
-
-class Compared(NamedTuple):
-    """A configuration that is kept beside the current one."""
-
-    recipe_id: str
-    query: str
 
 
 def read_link(text: str) -> tuple[str, str]:
@@ -84,9 +78,17 @@ def recipes_in(query: str) -> list[str]:
     return [name for name in names if name]
 
 
-def compared_in(text: str) -> Iterator[Compared]:
-    """The configurations that a link's ``compare`` names; one too many, so that it is refused."""
-    for part in text.split(";")[: MAX_COMPARED + 1]:
-        recipe_id, _, query = part.partition("?")
-        if recipe_id:
-            yield Compared(recipe_id, query)
+def link_query(config: Configuration) -> str:
+    """The query of a link that opens a configuration."""
+    return "&".join(filter(None, (f"model={quote(config.entry.id, safe='/')}", json_query(config))))
+
+
+def page_query(config: Configuration, compared: Iterable[Compared], tab: str) -> str:
+    """The query of the page's address: the configuration, what is compared, the open panel."""
+    listed = compared_text(compared)
+    parts = [
+        link_query(config),
+        f"compare={quote(listed, safe='/')}" if listed else "",
+        f"tab={tab}" if tab else "",
+    ]
+    return "&".join(filter(None, parts))

@@ -47,6 +47,35 @@ def ways(
 _READER_FIELDS = ("served_name", "host", "port")
 
 
+def with_feature(
+    config: Configuration, asked: Selection, name: str, on: bool, mode: str | None = None
+) -> dict[str, Any]:
+    """What to ask so that a feature is on, or off; those that it cannot be beside give way.
+
+    Args:
+        config: What is shown.
+        asked: The reader's choices.
+        name: The feature.
+        on: Whether it is to be on.
+        mode: Its mode; None = the recipe's.
+    """
+    wanted = [feature for feature in config.features if feature != name]
+    modes = {key: value for key, value in asked.fmode if key != name}
+    if on:
+        order = list(config.recipe.features)
+        wanted = sorted({*wanted, name} - _rivals(config, name), key=order.index)
+        if mode is not None:
+            modes[name] = mode
+    kept = tuple((key, value) for key, value in modes.items() if key in wanted)
+    return {"features": tuple(wanted), "fmode": kept}
+
+
+def _rivals(config: Configuration, name: str) -> set[str]:
+    """Features that exclude a feature, or that it excludes."""
+    excludes = {o.id: o.facts.get("excludes", ()) for o in options_of(config)["features"]}
+    return {*excludes.get(name, ()), *(other for other, out in excludes.items() if name in out)}
+
+
 def refused(config: Configuration, changes: Mapping[str, Any]) -> bool:
     """Whether a choice that was made just now could not be had."""
     return any(

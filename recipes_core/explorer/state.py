@@ -7,9 +7,10 @@ earlier one gives way and the change is told. What is possible is decided by ``c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from traitlets import HasTraits, Int, Unicode
 
@@ -17,30 +18,19 @@ from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.own_hardware import parse_hardware
 from recipes_core.catalog.search import search
 from recipes_core.configuration import Adjustment, Configuration, configure
-from recipes_core.deployment import Deployment, Process, ReaderValues, deploy
+from recipes_core.deployment import Deployment, ReaderValues, deploy
 from recipes_core.errors import RecipesError
-from recipes_core.explorer.links import MAX_COMPARED, Compared, compared_in, outer_keys, read_link
-from recipes_core.explorer.newest import honoured, moved_by, refused, stay, ways
+from recipes_core.explorer.compared import Compared, compared_in, compared_with
+from recipes_core.explorer.history import History, Moment
+from recipes_core.explorer.links import link_query, outer_keys, page_query, read_link
+from recipes_core.explorer.newest import honoured, moved_by, refused, stay, ways, with_feature
+from recipes_core.explorer.shown import Shown
 from recipes_core.explorer.values import Kept, kept_from_text, kept_text
 from recipes_core.findings import Finding
-from recipes_core.link import selection_of
-from recipes_core.options import options_of
 from recipes_core.selection import MAX_QUERY, Selection
 
 if TYPE_CHECKING:
     from recipes_core.sizing import Sizing
-
-MAX_HISTORY = 100
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """What undo returns to."""
-
-    recipe_id: str
-    selection: Selection
-    kept: Kept
-    compared: tuple[Compared, ...]
 
 
 class ExplorerState(HasTraits):
@@ -48,13 +38,18 @@ class ExplorerState(HasTraits):
 
     Attributes:
         revision: Rises after each change of configuration or deployment; views observe it.
-        problem: A sentence about something that could not be opened; empty where all is well.
+        compared_revision: Rises after each change of what is compared.
+        told: Rises whenever a wish was granted or refused: then ``problem`` and ``notices`` hold
+            what is to be said of it, which may be the same as before.
         tab: The panel that is open below the command.
+        shown: What is on screen; None where the catalog has nothing to show.
+        problem: A sentence about something that could not be done; empty where all is well.
+        notices: What the newest choice met with.
     """
 
     revision = Int(0)
     compared_revision = Int(0)
-    problem = Unicode("")
+    told = Int(0)
     tab = Unicode("")
 
     def __init__(self, catalog: Catalog) -> None:
@@ -62,21 +57,44 @@ class ExplorerState(HasTraits):
         self.catalog = catalog
         self.selection = Selection()
         self.kept = Kept()
-        self.configuration: Configuration | None = None
-        self.deployment: Deployment | None = None
+        self.shown: Shown | None = None
+        self.problem = ""
         self.notices: list[Adjustment] = []
-        self.compared: list[Compared] = []
-        self.sizing_problem = ""
-        self._history: list[_Moment] = []
-        self._sizings: list[tuple[Process, Sizing]] | None = None
-        self._checked: list[Finding] | None = None
+        self.compared: tuple[Compared, ...] = ()
+        self._history = History()
+
+    @property
+    def configuration(self) -> Configuration | None:
+        """The configuration on screen."""
+        return self.shown.configuration if self.shown is not None else None
+
+    @property
+    def deployment(self) -> Deployment | None:
+        """The deployment on screen."""
+        return self.shown.deployment if self.shown is not None else None
+
+    @property
+    def tightest(self) -> Sizing | None:
+        """The engine on screen that has the least room."""
+        return self.shown.tightest if self.shown is not None else None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What there is to say of the deployment on screen, its commands checked."""
+        return self.shown.findings if self.shown is not None else []
+
+    def tell(self, problem: str) -> None:
+        """Say why something could not be done; empty: nothing is in the way any more."""
+        if problem or self.problem:
+            self.problem = problem
+            self.told += 1
 
     # --- opening ----------------------------------------------------------------------------
 
     def open_first(self) -> None:
         """Show the recipe that the list has first, for a reader who asked for none."""
         if not self.catalog.recipes:
-            self.problem = "This catalog has no recipes."
+            self.tell("This catalog has no recipes.")
             return
         self._try(search(self.catalog)[0].id, Selection())
 
@@ -88,37 +106,35 @@ class ExplorerState(HasTraits):
         outer, rest, unread = outer_keys(query)
         model = outer.get("model", "").strip()
         selection = Selection.from_query(rest)
-        if unread:
-            selection = selection.with_(unread=(*selection.unread, *unread))
+        selection = selection.with_(unread=(*selection.unread, *unread))
         if not model:
             self._open_without_model(selection)
         elif not self._try(model, selection):
             problem = self.problem
             self.open_first()
-            if self.configuration is not None:
-                self.problem = problem
+            if self.shown is not None:
+                self.tell(problem)
         for item in compared_in(outer.get("compare", "")):
             self._add_compared(item)
         self.tab = outer.get("tab", "") if outer.get("tab", "").isidentifier() else ""
 
     def _open_without_model(self, selection: Selection) -> None:
         self.open_first()
-        if self.configuration is not None:
+        if self.shown is not None:
             reason = "no model was named, so its other keys say nothing (model=org/repo)"
-            asked = selection.asked()
-            told = [Adjustment("", next(iter(asked)), None, reason)] if asked else []
-            told += [Adjustment(u.key, u.value, None, u.reason) for u in selection.unread]
-            self.notices = told
+            asked = list(selection.asked())[:1]
+            self.notices = [
+                *(Adjustment("", key, None, reason) for key in asked),
+                *(Adjustment(u.key, u.value, None, u.reason) for u in selection.unread),
+            ]
 
     def widen(self, catalog: Catalog) -> None:
         """Go on with a larger catalog that holds the same recipe; what is shown stays."""
         self.catalog = catalog
-        if self.configuration is not None:
-            self.configuration = configure(
-                catalog, self.configuration.entry.id, self.configuration.selection
-            )
-            self.deployment = self._deploy(self.configuration)
-            self._sizings = self._checked = None
+        config = self.configuration
+        if config is not None:
+            config = configure(catalog, config.entry.id, config.selection)
+            self.shown = Shown(config, self._deploy(config))
 
     def open_link(self, text: str) -> None:
         """Open a pasted link: ours, the peer's, a path ``/org/repo?…``, or a bare id.
@@ -132,9 +148,10 @@ class ExplorerState(HasTraits):
         recipe_id, query = read_link(text)
         self._remember()
         selection = self.kept.fill(recipe_id, Selection.from_query(query))
-        if not self._try(recipe_id, selection):
+        try:
+            self._show(configure(self.catalog, recipe_id, selection))
+        finally:
             self._settle()
-            raise RecipesError(self.problem)
 
     def choose(self, recipe_id: str) -> None:
         """Open a recipe from the list, with its own defaults and what the reader keeps.
@@ -145,20 +162,17 @@ class ExplorerState(HasTraits):
         selection = self.kept.fill(recipe_id, Selection())
         if self.selection.hardware and self.configuration is not None:
             carried = selection.with_(hardware=self.configuration.hardware)
-            try:
+            with suppress(RecipesError):
                 if not configure(self.catalog, recipe_id, carried).adjustments:
                     selection = carried
-            except RecipesError as error:
-                self.problem = str(error)
         self._try(recipe_id, selection)
         self._settle()
 
     def _try(self, recipe_id: str, selection: Selection) -> bool:
         try:
-            configuration = configure(self.catalog, recipe_id, selection)
-            self._show(configuration)
+            self._show(configure(self.catalog, recipe_id, selection))
         except RecipesError as error:
-            self.problem = str(error)
+            self.tell(str(error))
             return False
         return True
 
@@ -171,43 +185,23 @@ class ExplorerState(HasTraits):
             return
         self._remember()
         asked = self.selection.with_(**changes)
-        first: Configuration | None = None
-        for selection in ways(config, asked, changes):
-            found = configure(self.catalog, config.entry, selection)
-            first = first or found
-            if not refused(found, changes):
-                first = found
-                break
-        if first is None:
-            return
-        if refused(first, changes):
-            selection, told = stay(config, asked, first, changes)
-            first = configure(self.catalog, config.entry, selection)
-            self._show(first, moved=told)
+        tried = (
+            configure(self.catalog, config.entry, selection)
+            for selection in ways(config, asked, changes)
+        )
+        first = next(tried)
+        granted = next((f for f in chain((first,), tried) if not refused(f, changes)), None)
+        if granted is not None:
+            self._show(granted, moved=moved_by(config, granted, changes))
         else:
-            self._show(first, moved=moved_by(config, first, changes))
+            selection, told = stay(config, asked, first, changes)
+            self._show(configure(self.catalog, config.entry, selection), moved=told)
 
     def ask_feature(self, name: str, on: bool, mode: str | None = None) -> None:
         """Turn a feature on (in a mode) or off."""
         config = self.configuration
-        if config is None:
-            return
-        wanted = [feature for feature in config.features if feature != name]
-        if on:
-            excluded = {
-                rival
-                for option in options_of(config)["features"]
-                if option.id == name or name in option.facts.get("excludes", ())
-                for rival in ([option.id] if option.id != name else option.facts["excludes"])
-            }
-            order = list(config.recipe.features)
-            wanted = sorted({*wanted, name} - excluded, key=order.index)
-        modes = {**dict(self.selection.fmode)}
-        modes.pop(name, None)
-        if on and mode is not None:
-            modes[name] = mode
-        kept = tuple((key, value) for key, value in modes.items() if key in wanted)
-        self.ask(features=tuple(wanted), fmode=kept)
+        if config is not None:
+            self.ask(**with_feature(config, self.selection, name, on, mode))
 
     def ask_advanced(self, name: str, on: bool) -> None:
         """Turn a tuning switch on or off."""
@@ -258,139 +252,68 @@ class ExplorerState(HasTraits):
     def undo(self) -> None:
         """Return to what was shown before the newest choice."""
         if self._history:
-            moment = self._history.pop()
+            moment = self._history.back()
             self.kept = moment.kept
-            compared = list(moment.compared) != self.compared
-            self.compared = list(moment.compared)
+            compared, self.compared = self.compared, moment.compared
             self._try(moment.recipe_id, moment.selection)
-            self.compared_revision += compared
+            self.compared_revision += compared != self.compared
 
-    def _moment(self) -> _Moment | None:
+    def _moment(self) -> Moment | None:
         if self.configuration is None:
             return None
-        shown = self.configuration.entry.id
-        return _Moment(shown, self.selection, self.kept, tuple(self.compared))
+        return Moment(self.configuration.entry.id, self.selection, self.kept, self.compared)
 
     def _remember(self) -> None:
-        moment = self._moment()
-        if moment is not None:
-            self._settle()
-            self._history = [*self._history[1 - MAX_HISTORY :], moment]
+        self._history.remember(self._moment())
 
     def _settle(self) -> None:
-        """Forget a moment that is no different from what is shown: undo has nothing to do there."""
-        if self._history and self._history[-1] == self._moment():
-            self._history.pop()
+        self._history.settle(self._moment())
 
     # --- showing ----------------------------------------------------------------------------
 
     def _show(self, config: Configuration, moved: Iterable[Adjustment] = ()) -> None:
-        deployment = self._deploy(config)
-        self.configuration = config
-        self.deployment = deployment
+        self.shown = Shown(config, self._deploy(config))
         self.selection = honoured(config)
         self.kept = self.kept.of(config.entry.id, self.selection)
         if config.hardware not in self.catalog.hardware:
             self.kept = replace(self.kept, hardware=config.hardware)
-        self.notices = [*moved, *config.adjustments]
-        self.problem = ""
+        self.notices, self.problem = [*moved, *config.adjustments], ""
         self._changed()
+        self.told += 1
 
     def _redeploy(self) -> None:
-        if self.configuration is not None:
-            self.deployment = self._deploy(self.configuration)
+        config = self.configuration
+        if config is not None:
+            self.shown = Shown(config, self._deploy(config))
             self._changed()
+            self.tell("")
 
     def _deploy(self, config: Configuration) -> Deployment:
         return deploy(config, self.kept.values_of(config.model_id))
 
     def _changed(self) -> None:
         self._settle()
-        self._sizings = self._checked = None
         self.revision += 1
-
-    # --- beside the deployment: worked out when it is first asked for -------------------------
-
-    @property
-    def sizings(self) -> list[tuple[Process, Sizing]]:
-        """The memory of each engine that differs from the others."""
-        from recipes_core.sizing.configuration import size_processes
-
-        if self.configuration is None or self.deployment is None:
-            return []
-        if self._sizings is None:
-            try:
-                self._sizings = size_processes(self.configuration, self.deployment)
-                self.sizing_problem = ""
-            except RecipesError as error:
-                self._sizings, self.sizing_problem = [], str(error)
-        return self._sizings
-
-    @property
-    def tightest(self) -> Sizing | None:
-        """The engine that has the least room."""
-        found = [sized for _, sized in self.sizings]
-        return min(
-            found, key=lambda s: (s.fits is not False, s.max_concurrency or 0.0), default=None
-        )
-
-    @property
-    def declared_findings(self) -> list[Finding]:
-        """What laying the configuration out found, before any check of the commands."""
-        return self.deployment.findings if self.deployment is not None else []
-
-    @property
-    def findings(self) -> list[Finding]:
-        """The deployment's findings, and what vLLM's own parser would say of its commands."""
-        if self.deployment is None:
-            return []
-        if self._checked is None:
-            from recipes_core.render.beside import command_findings
-
-            try:
-                self._checked = command_findings(self.deployment)
-            except RecipesError as error:
-                self._checked = [Finding("error", "vllm-version", str(error), "vllm")]
-        return [*self.deployment.findings, *self._checked]
 
     # --- sharing ----------------------------------------------------------------------------
 
     def query(self) -> str:
         """The query of a link that opens the same configuration."""
-        if self.configuration is None:
-            return ""
-        parts = [f"model={quote(self.configuration.entry.id, safe='/')}"]
-        rest = selection_of(self.configuration, name_hardware=True).to_query()
-        return "&".join([*parts, *([rest] if rest else [])])
-
-    def command_line(self) -> str:
-        """The ``recipes show`` that prints the same configuration."""
-        if self.configuration is None:
-            return ""
-        from recipes_core.render.shell import quote as quoted
-
-        query = selection_of(self.configuration, name_hardware=True).to_query()
-        return f"recipes show {self.configuration.entry.id} --query {quoted(query)}"
+        return link_query(self.configuration) if self.configuration is not None else ""
 
     def page_query(self) -> str:
         """The query of the page's address: the configuration, the open panel, what is compared."""
-        parts = [self.query()]
-        if self.compared:
-            listed = ";".join(f"{item.recipe_id}?{item.query}" for item in self.compared)
-            parts.append(f"compare={quote(listed, safe='/')}")
-        if self.tab:
-            parts.append(f"tab={self.tab}")
-        return "&".join(filter(None, parts))
+        config = self.configuration
+        return page_query(config, self.compared, self.tab) if config is not None else ""
 
     # --- comparing --------------------------------------------------------------------------
 
     def compare_current(self) -> None:
         """Keep the current configuration for comparison."""
         if self.configuration is not None:
-            query = selection_of(self.configuration, name_hardware=True).to_query()
-            item = Compared(self.configuration.entry.id, query)
+            item = Compared.of(self.configuration)
             if item in self.compared:
-                self.problem = "Not added: this configuration stands in the comparison already."
+                self.tell("Not added: this configuration stands in the comparison already.")
                 return
             self._remember()
             self._add_compared(item)
@@ -408,35 +331,26 @@ class ExplorerState(HasTraits):
         """Stop comparing with the configuration at a place, from 0."""
         if 0 <= number < len(self.compared):
             self._remember()
-            del self.compared[number]
-            self.problem = ""
-            self.compared_revision += 1
+            self._compare((*self.compared[:number], *self.compared[number + 1 :]))
 
     def _add_compared(self, item: Compared) -> None:
         try:
-            configure(self.catalog, item.recipe_id, item.query)
+            items = compared_with(self.catalog, self.compared, item)
         except RecipesError as error:
-            self.problem = f"Not compared: {error}"
-            return
-        if item in self.compared:
-            return
-        if len(self.compared) >= MAX_COMPARED:
-            self.problem = (
-                f"Not compared: {item.recipe_id}. {MAX_COMPARED} configurations stand side by side"
-                " already; remove one first."
-            )
-            return
-        self.compared.append(item)
-        self.problem = ""
-        self.compared_revision += 1
+            self.tell(str(error))
+        else:
+            self._compare(items)
+
+    def _compare(self, items: tuple[Compared, ...]) -> None:
+        if items != self.compared:
+            self.compared = items
+            self.compared_revision += 1
+            self.tell("")
 
     def compared_configurations(self) -> list[tuple[Configuration, Deployment]]:
         """What is compared, resolved anew."""
-        found = []
-        for item in self.compared:
-            config = configure(self.catalog, item.recipe_id, item.query)
-            found.append((config, self._deploy(config)))
-        return found
+        found = [configure(self.catalog, item.recipe_id, item.query) for item in self.compared]
+        return [(config, self._deploy(config)) for config in found]
 
     # --- what the reader entered ------------------------------------------------------------
 
@@ -479,13 +393,9 @@ class ExplorerState(HasTraits):
         if self.configuration is None:
             self.kept = kept
             return
-        history, recipe_id = self._history, self.configuration.entry.id
-        self._remember()
-        own = self.kept.hardware if kept.hardware is None else kept.hardware
-        selection = self.selection
+        recipe_id, selection = self.configuration.entry.id, self.selection
         if not restored:
+            self._remember()
             selection = selection.with_(served_name=None, host=None, port=None)
-        self.kept = replace(kept, hardware=own)
+        self.kept = replace(kept, hardware=kept.hardware or self.kept.hardware)
         self._try(recipe_id, kept.fill(recipe_id, selection))
-        if restored:
-            self._history = history

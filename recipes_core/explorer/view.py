@@ -63,14 +63,14 @@ class Explorer:
         self.whole = whole
         self.state = state = ExplorerState(catalog)
         state.open_query(os.environ.get("QUERY_STRING", "") if query is None else query)
-        self.kit = kit = Kit(self.fail)
-        self.page = Page(self.fail)
-        self.page.handlers = {"restore": self._restore}
+        self.kit = kit = Kit(state.tell)
+        self.page = Page(state.tell)
+        self.page.handlers = {"restore": self._restore, "ready": self._ready}
         self.title = kit.html("", "rx-heading")
         self.status = kit.html("", "rx-status-line")
         self.notices = kit.html("", "rx-notice-list")
         self.command = CommandCard(layout=kit.layout)
-        self.command.on_msg(guarded(self._asked, self.fail))
+        self.command.on_msg(guarded(self._asked, state.tell))
         self.find: FindPanel | None = None
         self.axes: AxesPanel | None = None
         self.details: DetailPanels | None = None
@@ -84,14 +84,13 @@ class Explorer:
         self._steps: list[dict[str, Any]] = []
         self._shown = ""
         state.observe(lambda _: self.refresh(), "revision")
-        state.observe(lambda _: self._say_notices(), "problem")
+        state.observe(lambda _: self._tell(), "told")
         state.observe(lambda _: self._address(), ["tab", "compared_revision"])
         self.refresh()
         if _in_loop():
-            # The rest is built when the browser says that it is there: widgets that were made
-            # while it still collects those that exist would be lost to it.
-            self.page.handlers["ready"] = lambda _: self.complete()
-            asyncio.get_running_loop().call_later(PREPARE_S, guarded(self._prepare, self.fail))
+            # The rest is built when the browser says that it is there (_ready): widgets that were
+            # made while it still collects those that exist would be lost to it.
+            asyncio.get_running_loop().call_later(PREPARE_S, guarded(self._prepare, state.tell))
         else:
             self.complete()
 
@@ -145,7 +144,7 @@ class Explorer:
         """Show the state; the command first, since that is what a reader waits for."""
         state = self.state
         config, deployment = state.configuration, state.deployment
-        self._say_notices()
+        self._show_notices()
         if config is None or deployment is None:
             return
         steps = steps_of(deployment)
@@ -172,12 +171,17 @@ class Explorer:
         if self.details is not None:
             self.details.refresh()
 
-    def _say_notices(self) -> None:
-        state = self.state
-        findings = state.findings if self.details is not None else state.declared_findings
+    def _show_notices(self) -> None:
+        state, findings = self.state, []
+        if state.deployment is not None:
+            # The check of the commands takes longer than they do: it waits until they are shown.
+            findings = state.findings if self.details is not None else state.deployment.findings
         self.notices.value = notices_html(state.notices, findings, state.problem)
         visible(self.notices, bool(self.notices.value))
-        self.page.told = told_text(state.notices, state.problem)
+
+    def _tell(self) -> None:
+        self._show_notices()
+        self.page.tell(told_text(self.state.notices, self.state.problem))
 
     def _address(self) -> None:
         self.page.query = self.state.page_query()
@@ -187,10 +191,6 @@ class Explorer:
         if self.undo is not None:
             self.undo.disabled = not self.state.can_undo
 
-    def fail(self, text: str) -> None:
-        """Show that something inside went wrong; what is on screen stays."""
-        self.state.problem = f"Something went wrong inside: {text}"
-
     # --- what the browser asks ----------------------------------------------------------------
 
     def _asked(self, _: Any, message: Any, _buffers: Any) -> None:
@@ -198,6 +198,10 @@ class Explorer:
         file = None if deployment is None else file_asked(deployment, message)
         if file is not None:
             self.page.download(*file)
+
+    def _ready(self, address: str) -> None:
+        self.page.address = address
+        self.complete()
 
     def _restore(self, text: str) -> None:
         try:

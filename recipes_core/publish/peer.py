@@ -104,9 +104,7 @@ def rendering(made: Rendered) -> dict[str, Any]:
     if config.task is not None:
         found["task"] = config.task.key or config.task.id
     found["placeholders"] = [
-        {"name": item.name, "hint": item.hint}
-        for item in deployment.placeholders
-        if item.value is None
+        {"name": item.name, "hint": item.hint} for item in deployment.missing
     ]
     found["topology"] = [pool.to_json() for pool in deployment.layouts]
     return found

@@ -221,7 +221,7 @@ def _panel(item: Shown, label: str) -> Panel:
             _process(item.made, process, texts)
             for process, texts in zip(deployment.processes, item.made.texts, strict=True)
         ],
-        placeholders=[one for one in deployment.placeholders if one.value is None],
+        placeholders=deployment.missing,
         heredocs=[(file.path, heredoc(file), file.used_by) for file in deployment.files],
         findings=item.findings,
         install=_install(deployment),

@@ -51,7 +51,7 @@ def _router_host(entry: Process) -> str:
 
 def served_name(deployment: Deployment) -> str:
     """The model name that requests use."""
-    engine = next(process for process in deployment.processes if process.is_engine)
+    engine = deployment.first_engine
     return last_value(engine.argv, "--served-model-name") or engine.argv[2]
 
 
@@ -221,7 +221,7 @@ def _bench(deployment: Deployment, url: str, model: str) -> str | None:
     config = deployment.configuration
     if config.rules.is_omni or _request_kind(config) not in {"chat", "completions"}:
         return None
-    engine = next(process for process in deployment.processes if process.is_engine)
+    engine = deployment.first_engine
     trust = "--trust-remote-code" in engine.argv
     return _bench_text(url, engine.argv[2], model, trust, deployment.values.api_key_var)
 

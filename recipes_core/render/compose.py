@@ -36,7 +36,7 @@ def to_compose(deployment: Deployment) -> str:
     """
     parts = {part.process.name: part for part in contained(deployment, "compose")}
     nodes = machines(deployment)
-    hints = {item.name: item.hint for item in deployment.placeholders if item.value is None}
+    hints = {item.name: item.hint for item in deployment.missing}
     services = {}
     for machine in nodes:
         for process in machine.processes:

@@ -84,8 +84,8 @@ class _Cluster:
         known = {*self.addresses, *INSIDE, *self.secrets()}
         return {
             item.name: item.hint
-            for item in self.deployment.placeholders
-            if item.value is None and item.name not in known
+            for item in self.deployment.missing
+            if item.name not in known
         }
 
 
@@ -176,7 +176,7 @@ def _literal(word: str) -> str:
 
 def _translate(cluster: _Cluster, own: _Group | None) -> Word:
     """How a word with our placeholders is written where Kubernetes expands ``$(NAME)``."""
-    hints = {item.name for item in cluster.deployment.placeholders if item.value is None}
+    hints = {item.name for item in cluster.deployment.missing}
 
     def value(name: str) -> str:
         if own is not None and own.is_set and cluster.addresses.get(name) == own.address(0):

@@ -173,7 +173,7 @@ def to_html(
         dashboard=places.in_dashboard(entry, query),
         processes_shown=[part_of(deployment, process) for process in deployment.processes],
         files=[(file.path, heredoc(file), file.used_by) for file in deployment.files],
-        placeholders=[item for item in deployment.placeholders if item.value is None],
+        placeholders=deployment.missing,
         install=deployment.install,
         min_vllm_version=deployment.min_vllm_version,
         docker_image=deployment.docker_image,

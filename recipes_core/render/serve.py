@@ -50,7 +50,7 @@ def process_heading(deployment: Deployment, process: Process) -> str:
 
 
 def _placeholders(deployment: Deployment) -> list[str]:
-    open_ones = [item for item in deployment.placeholders if item.value is None]
+    open_ones = deployment.missing
     if not open_ones:
         return []
     lines = [f"- {code('$' + item.name)}: {inline(item.hint)}" for item in open_ones]

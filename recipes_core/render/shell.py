@@ -215,7 +215,7 @@ def guards_of(deployment: Deployment, names: Iterable[str]) -> str:
 
 def open_values(deployment: Deployment) -> str:
     """``export`` lines for a reader to fill in, one for each value that is still to be given."""
-    missing = [item for item in deployment.placeholders if item.value is None]
+    missing = deployment.missing
     width = max((len(item.name) for item in missing), default=0)
     return "".join(
         f"export {item.name}={' ' * (width - len(item.name))}  # {_hint(item.hint)}\n"

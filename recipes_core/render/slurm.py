@@ -78,8 +78,8 @@ def _guards(deployment: Deployment, nodes: list[Machine]) -> list[str]:
     given = {name for machine in nodes for name in machine.addresses}
     return [
         f': "${{{item.name}:?{_plain(item.hint)}}}"'
-        for item in deployment.placeholders
-        if item.value is None and item.name not in given
+        for item in deployment.missing
+        if item.name not in given
     ]
 
 

@@ -36,7 +36,7 @@ def to_vllm_config(deployment: Deployment, name: str | None = None) -> str:
 
 
 def _document(deployment: Deployment, process: Process, *, several: bool) -> str:
-    known = {item.name for item in deployment.placeholders if item.value is None}
+    known = {item.name for item in deployment.missing}
     words = [word for word, typed in arguments(process) if not typed]
     missing = open_names(words, known)
     if missing:

@@ -6,7 +6,8 @@ import pytest
 
 from recipes_core import load_catalog, options_of
 from recipes_core.errors import RecipesError
-from recipes_core.explorer.links import Compared, read_link
+from recipes_core.explorer.compared import Compared
+from recipes_core.explorer.links import read_link
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.values import kept_from_text, make_values
 
@@ -326,7 +327,7 @@ def test_undo_has_no_step_that_does_nothing_and_covers_what_is_compared(state):
     state.undo()
     assert [item.recipe_id for item in state.compared] == [V32]
     state.undo()
-    assert state.compared == []
+    assert not state.compared
     assert not state.can_undo
 
 

@@ -41,17 +41,13 @@ def steps_of(deployment: Deployment) -> list[Step]:
         steps.append(_values(values))
     if deployment.files:
         steps.append(_files(deployment))
-    main = _main(deployment)
+    main = deployment.first_engine
     steps += [
         _process(deployment, process, number, process is main)
         for number, process in enumerate(deployment.processes, 1)
     ]
     steps += _clients(deployment)
     return steps
-
-
-def _main(deployment: Deployment) -> Process:
-    return next(process for process in deployment.processes if process.is_engine)
 
 
 def _block(text: str, label: str, **more: Any) -> dict[str, Any]:
@@ -184,7 +180,7 @@ def _place(deployment: Deployment, process: Process, number: int) -> list[str]:
         found.append(f"Step {number} of {count}: {process_title(deployment, process)}.")
     if process.is_engine and sum(p.is_engine for p in deployment.processes) > 1:
         found.append("Start all engines without waiting for the one before.")
-    open_ones = {item.name for item in deployment.placeholders if item.value is None}
+    open_ones = {item.name for item in deployment.missing}
     names = [f"${name}" for name in needed_names(deployment, process) if name in open_ones]
     if names:
         found.append(f"Give values first: {', '.join(names)}.")
@@ -301,8 +297,7 @@ def script_files(deployment: Deployment, *, docker: bool = False) -> dict[str, s
             deployment, process, docker=docker
         )
     clients = clients_of(deployment)
-    open_ones = [item.name for item in deployment.placeholders if item.value is None]
-    names = [name for name in open_ones if f"${name}" in clients.wait]
+    names = [item.name for item in deployment.missing if f"${item.name}" in clients.wait]
     head = HEAD + guards_of(deployment, names)
     files["first-request.sh"] = f"{head}{clients.wait}\n{clients.curl}\n"
     if clients.bench:

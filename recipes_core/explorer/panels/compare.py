@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from recipes_core.catalog.loader import BUILTIN
-from recipes_core.explorer.links import MAX_COMPARED
+from recipes_core.explorer.compared import MAX_COMPARED
 from recipes_core.explorer.panels.figures import copyable_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.render.comparison import ABSENT, Comparison, compare
@@ -36,7 +36,8 @@ def comparison_html(comparison: Comparison, *, removable: bool = True) -> str:
     for row in comparison.rows:
         if row.group != group:
             group = row.group
-            body.append(f'<tr><th scope="colgroup" colspan="{width}">{GROUPS[group]}</th></tr>')
+            title = f'<span class="rx-group">{GROUPS[group]}</span>'
+            body.append(f'<tr><th scope="colgroup" colspan="{width}">{title}</th></tr>')
         code = row.group in {"flag", "variable"}
         cells = "".join(f"<td>{_value(text, row.group)}</td>" for text in row.cells)
         label = f"<code>{escape(row.label)}</code>" if code else escape(row.label)

@@ -44,10 +44,7 @@ class ExplainPanel:
         visible(self.open, bool(self.label))
 
     def _open(self) -> None:
-        try:
-            self.state.open_link(f"/{self.label}")
-        except RecipesError as error:
-            self.state.problem = str(error)
+        self.state.open_link(f"/{self.label}")
 
     def _explained(self, text: str) -> str:
         from recipes_core.render.nearest import nearest_of

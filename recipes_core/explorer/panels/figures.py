@@ -23,6 +23,11 @@ BASIS = {
 }
 
 
+def gb(amount: float) -> str:
+    """GB (10^9 bytes), as GPUs are sold."""
+    return f"{amount:,.0f} GB" if amount >= 10 else f"{amount:,.1f} GB"
+
+
 def gib(count: float | None) -> str:
     """Bytes as GiB (2^30 bytes), as vLLM's log has them."""
     return "not known" if count is None else f"{count / GIB:,.2f} GiB"

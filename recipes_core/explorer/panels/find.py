@@ -13,7 +13,6 @@ from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.own_hardware import admit
 from recipes_core.catalog.search import search
-from recipes_core.errors import RecipesError
 from recipes_core.explorer.guard import guarded
 from recipes_core.explorer.machine import Machine, this_machine
 from recipes_core.explorer.widgets import Kit, escape, visible
@@ -195,9 +194,8 @@ class FindPanel:
             return
         try:
             self.state.keep_hardware(change["new"])
-        except RecipesError as error:
-            self.state.problem = str(error)
-        self.refresh()
+        finally:
+            self.refresh()
 
     def refresh(self) -> None:
         """Show what matches."""

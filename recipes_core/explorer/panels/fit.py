@@ -67,7 +67,9 @@ class FitPanel:
              "value": self.log, "rows": 4,
              "hint": "its memory lines are set beside ours; nothing leaves this session"},
         ]  # fmt: skip
-        self.compared.value = log_html(sizing, self.log) if self.log else ""
+        cut = self.paste.cut("log")
+        told = f'<p class="rx-notice">{cut}</p>' if cut else ""
+        self.compared.value = told + (log_html(sizing, self.log) if self.log else "")
 
     def _open(self, query: str) -> None:
         config = self.state.configuration
@@ -81,10 +83,9 @@ class FitPanel:
         most = MAX_USERS if name == "users" else MAX_TOKENS
         cleaned = text.strip().replace(",", "").replace("_", "")
         if not cleaned.isascii() or not cleaned.isdigit() or not 1 <= int(cleaned[:12]) <= most:
-            self.state.problem = f"Not a whole number from 1 to {most:,}: {text[:40]!r}"
-            return
+            raise RecipesError(f"Not a whole number from 1 to {most:,}: {text[:40]!r}")
         setattr(self, name, cleaned)
-        self.state.problem = ""
+        self.state.tell("")
         self.refresh()
 
     def _answers_html(self, config: Configuration, sizing: Sizing | None) -> str:

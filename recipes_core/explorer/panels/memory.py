@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recipes_core.configuration import Configuration
-from recipes_core.errors import RecipesError
-from recipes_core.explorer.panels.axes import gb
 from recipes_core.explorer.panels.dials import (
     DIALS,
     dial_field,
@@ -21,6 +19,7 @@ from recipes_core.explorer.panels.figures import (
     bar_html,
     copyable_html,
     count,
+    gb,
     gib,
     table_html,
 )
@@ -43,23 +42,20 @@ class MemoryPanel:
         self.box = kit.box([self.verdict, self.dials, self.figures], "rx-panel")
 
     def _turn(self, name: str, text: str) -> None:
-        try:
-            self.state.ask(**read_dial(name, text))
-        except RecipesError as error:
-            self.state.problem = str(error)
+        self.state.ask(**read_dial(name, text))
 
     def refresh(self) -> None:
         """Show the figures."""
-        config = self.state.configuration
-        if config is None or self.state.deployment is None:
+        shown = self.state.shown
+        if shown is None:
             return
-        sizing = self.state.tightest
-        self.verdict.value = verdict_html(config, sizing, self.state.sizing_problem)
-        engines = [(process.name, sized) for process, sized in self.state.sizings]
+        config, sizing = shown.configuration, shown.tightest
+        self.verdict.value = verdict_html(config, sizing, shown.sizing_problem)
+        engines = [(process.name, sized) for process, sized in shown.sizings]
         self.figures.value = engines_html(engines) + figures_html(config, sizing)
         moved = any(getattr(config.selection, name) is not None for name in DIALS)
         before = undialled(config) if moved else sizing
-        engine = next(p for p in self.state.deployment.processes if p.is_engine)
+        engine = shown.deployment.first_engine
         written = {flag.name: " ".join(flag.values) for flag, _ in engine.flags}
         self.dials.fields = [
             dial_field(dial, config.selection, written) for dial in dials_of(config, before)

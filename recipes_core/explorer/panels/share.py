@@ -16,7 +16,8 @@ from recipes_core.explorer.frontend import zip_of
 from recipes_core.explorer.panels.command import script_files
 from recipes_core.explorer.panels.figures import copyable_html
 from recipes_core.explorer.widgets import Kit, escape
-from recipes_core.link import page_query
+from recipes_core.link import json_query, page_query
+from recipes_core.render.shell import quote as quoted
 
 if TYPE_CHECKING:
     from recipes_core.explorer.frontend import Page
@@ -131,6 +132,11 @@ FILES: dict[str, Callable[[Deployment], dict[str, str]]] = {
 """Forms that are several files, which are downloaded together."""
 
 
+def command_line(config: Configuration) -> str:
+    """The ``recipes show`` that prints the same configuration."""
+    return f"recipes show {config.entry.id} --query {quoted(json_query(config))}"
+
+
 class SharePanel:
     """Everything that leaves the screen."""
 
@@ -173,7 +179,9 @@ class SharePanel:
 
     def _links_html(self) -> str:
         query = self.state.page_query()
-        page = os.environ.get(PAGE_VARIABLE, "").partition("?")[0]
+        # The kernel's address is that of the server: a proxy before it has another scheme, host or
+        # path, which the browser alone knows.
+        page = self.page.address or os.environ.get(PAGE_VARIABLE, "").partition("?")[0]
         here = ("This page", f"{page}?{query}", "")
         if not page.startswith(("https://", "http://")):
             # In JupyterLab a notebook's address cannot hold a query.
@@ -187,7 +195,9 @@ class SharePanel:
         binder = ("On Binder", f"{base}?urlpath={inner}", BINDER_LIMITS)
         if not base.startswith("https://"):
             binder = ("On Binder", "", f"no link: {BINDER_VARIABLE} {BINDER_SETTING}")
-        rows = [here, binder, ("On a command line", self.state.command_line(), "")]
+        config = self.state.configuration
+        command = command_line(config) if config is not None else ""
+        rows = [here, binder, ("On a command line", command, "")]
         return "".join(
             f'<h3 class="rx-h3">{escape(title)}</h3>'
             + (copyable_html(text, title) if text else "")
@@ -197,10 +207,7 @@ class SharePanel:
 
     def _paste(self, _: str, text: str) -> None:
         if text.strip():
-            try:
-                self.state.open_link(text)
-            except RecipesError as error:
-                self.state.problem = str(error)
+            self.state.open_link(text)
 
     def _download(self) -> None:
         deployment = self.state.deployment

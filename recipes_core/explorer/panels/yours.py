@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recipes_core.errors import RecipesError
 from recipes_core.explorer.machine import this_machine
 from recipes_core.explorer.values import VALUE_FIELDS, make_values, read_choice
 from recipes_core.explorer.widgets import Kit, escape
@@ -39,10 +38,9 @@ class YoursPanel:
         self.server = kit.form(self._server)
         self.values = kit.form(self._value)
         self.keep = kit.button("Download as a file", self._download)
-        self.forget = kit.button("Forget all", self._forget, "rx-quiet")
+        self.forget = kit.button("Forget all", state.forget, "rx-quiet")
         self.file = kit.form(self._file)
         self.found = ""
-        page.handlers["values"] = self._file_text
         self.box = kit.box(
             [
                 kit.html('<h3 class="rx-h3">Hardware of your own</h3>'),
@@ -100,37 +98,27 @@ class YoursPanel:
     def _own(self, name: str, text: str) -> None:
         state = self.state
         if name == "nodes":
-            try:
-                nodes = read_choice("nodes", text)
-            except RecipesError as error:
-                state.problem = str(error)
-                return
-            state.ask(hardware=state.kept.hardware or state.selection.hardware, nodes=nodes)
+            hardware = state.kept.hardware or state.selection.hardware
+            state.ask(hardware=hardware, nodes=read_choice("nodes", text))
         elif text.strip():
             self._ask_hardware(text.strip())
         else:
             state.drop_hardware()
 
     def _ask_hardware(self, text: str) -> None:
-        try:
-            self.state.ask(hardware=self.state.keep_hardware(text), gpus=None)
-        except RecipesError as error:
-            self.state.problem = str(error)
+        self.state.ask(hardware=self.state.keep_hardware(text), gpus=None)
 
     def _this_machine(self) -> None:
         found = this_machine(self.state.catalog)
         self.found = found.text
+        self.refresh()
         if found.hardware is not None:
             self._ask_hardware(found.hardware)
-        self.refresh()
 
     # --- server -----------------------------------------------------------------------------
 
     def _server(self, name: str, text: str) -> None:
-        try:
-            self.state.ask(**{name: read_choice(name, text)})
-        except RecipesError as error:
-            self.state.problem = str(error)
+        self.state.ask(**{name: read_choice(name, text)})
 
     # --- values -----------------------------------------------------------------------------
 
@@ -142,26 +130,14 @@ class YoursPanel:
             placeholders[name[1:]] = text
         else:
             fields[name] = text
-        try:
-            self.state.set_values(make_values(placeholders, fields))
-        except RecipesError as error:
-            self.state.problem = str(error)
+        self.state.set_values(make_values(placeholders, fields))
 
     def _download(self) -> None:
         self.page.download("recipes-values.json", self.state.values_text(), "application/json")
 
-    def _forget(self) -> None:
-        self.state.forget()
-
     def _file(self, _: str, text: str) -> None:
         if text.strip():
-            self._file_text(text)
-
-    def _file_text(self, text: str) -> None:
-        try:
             self.state.read_values(text)
-        except RecipesError as error:
-            self.state.problem = str(error)
 
 
 def _field(name: str, label: str, placeholder: str, hint: str, value: Any) -> dict[str, Any]:

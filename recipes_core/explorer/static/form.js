@@ -36,7 +36,8 @@ function render({ model, el }) {
       const now = entry.field;
       entry.dirty = false;
       const sent = now.kind === "range" ? now.stops[Number(input.value)][1] : input.value;
-      model.send({ kind: "field", name: now.name, value: sent });
+      const value = sent.slice(0, model.get("longest"));
+      model.send({ kind: "field", name: now.name, value, length: sent.length });
     };
     const later = (pause) => {
       clearTimeout(entry.timer);
@@ -72,7 +73,7 @@ function render({ model, el }) {
     entry.field = field;
     const { input } = entry;
     entry.label.textContent = field.label;
-    entry.hint.textContent = field.hint || "";
+    writeHint(entry.hint, field.hint || "");
     if (field.placeholder) input.placeholder = field.placeholder;
     if (field.kind === "range") {
       input.min = 0;

@@ -87,7 +87,7 @@ function render({ model, el }) {
         box.append(hint);
         field.setAttribute("aria-describedby", hint.id);
       }
-      if (hint.textContent !== text) hint.textContent = text;
+      writeHint(hint, text);
     }
   }
   // The rarer axes unfold below the button, maybe out of sight.
@@ -218,22 +218,35 @@ function render({ model, el }) {
     };
     setTimeout(look, 80);
   }
-  // A panel draws its figures anew after each choice; what the reader unfolded in it stays so.
+  // A panel draws its figures anew after each choice; what the reader unfolded in it stays so, and
+  // a table stays where it was scrolled to.
   const unfoldedParts = new Set();
+  const scrolledTo = new Map();
   const panels = new MutationObserver(() => {
     for (const part of root().querySelectorAll(".rx-panel-place details:not([open])")) {
       if (unfoldedParts.has(part.firstElementChild?.textContent)) part.open = true;
     }
+    for (const table of root().querySelectorAll(".rx-panel-place .rx-scroll")) {
+      const left = scrolledTo.get(table.ariaLabel) ?? 0;
+      if (left && !table.scrollLeft) table.scrollLeft = left;
+    }
   });
-  const noteFold = ({ target }) => {
-    const place = target.closest?.(".rx-panel-place");
+  const inPanel = (note) => (event) => {
+    const place = event.target.closest?.(".rx-panel-place");
     if (!place || !root().contains(place)) return;
-    const title = target.firstElementChild?.textContent;
-    if (target.open) unfoldedParts.add(title);
-    else unfoldedParts.delete(title);
+    note(event.target);
     panels.observe(place, { childList: true, subtree: true });
   };
-  on(document, "toggle", noteFold, true);
+  const noteFold = (part) => {
+    const title = part.firstElementChild?.textContent;
+    if (part.open) unfoldedParts.add(title);
+    else unfoldedParts.delete(title);
+  };
+  const noteScroll = (part) => {
+    if (part.matches(".rx-scroll")) scrolledTo.set(part.ariaLabel, part.scrollLeft);
+  };
+  on(document, "toggle", inPanel(noteFold), true);
+  on(document, "scroll", inPanel(noteScroll), true);
   on(document, "keydown", (event) => {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
     if (event.key === "/" && !typing && voila) {
@@ -250,7 +263,7 @@ function render({ model, el }) {
     clearTimeout(fading);
     toast.hidePopover();
     if (!text) return;
-    setTimeout(() => {
+    fading = setTimeout(() => {
       say(text);
       const place = root().querySelector(".rx-notice-list")?.getBoundingClientRect();
       if (!place || (place.height && place.bottom > 0 && place.top < innerHeight)) return;
@@ -317,7 +330,7 @@ function render({ model, el }) {
   on(document, "keydown", () => Date.now() - asked > 60000 && ask());
 
   writeAddress();
-  model.send({ kind: "ready" });
+  model.send({ kind: "ready", value: voila ? location.origin + location.pathname : "" });
   return () => {
     controller.abort();
     observer.disconnect();
