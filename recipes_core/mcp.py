@@ -13,7 +13,7 @@ from recipes_core.catalog.loader import chosen_catalogs, load_catalog
 from recipes_core.catalog.search import search as search_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.errors import RecipesError, UnknownRecipeError
-from recipes_core.render.beside import assess, gpus_taken
+from recipes_core.render.beside import NOT_SIZED, assess, gpus_taken
 from recipes_core.render.json import to_json
 from recipes_core.render.listing import search_json
 from recipes_core.render.markdown import to_markdown
@@ -89,13 +89,13 @@ class Tools:
 
     def size(self, recipe: Recipe, query: Query = "") -> dict[str, Any]:
         """GPU memory of one configuration: weights, KV cache, tokens, and whether it fits."""
-        config, deployment, sizing, _ = assess(self._configure(recipe, query))
+        config, deployment, sizing, findings = assess(self._configure(recipe, query))
         gpus = gpus_taken(deployment)
         declared = {
             "needed_gb": config.memory_needed_gb,
             "gpus": gpus,
             "there_gb": config.node.gpu_vram_gb * gpus,
-            "basis": config.variant.vram_source or "declared",
+            "basis": config.variant.memory_origin,
         }
         return {
             "recipe": config.entry.id,
@@ -105,6 +105,7 @@ class Tools:
             "adjustments": [item._asdict() for item in config.adjustments],
             "declared": declared,
             "sizing": sizing,
+            "not_sized": next((f.message for f in findings if f.code == NOT_SIZED), None),
         }
 
     def check(

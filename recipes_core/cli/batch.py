@@ -16,6 +16,7 @@ from recipes_core.cli.show import with_home
 from recipes_core.configuration import configure
 from recipes_core.deployment import ReaderValues, deploy
 from recipes_core.errors import RecipesError
+from recipes_core.findings import Finding
 from recipes_core.render.json import json_bytes
 from recipes_core.selection import Selection
 
@@ -91,12 +92,15 @@ class Batch:
         with_home(deployment)
         self.adjusted += bool(config.adjustments)
         sizing = None
-        findings: Sequence[Any] = ()
+        findings: list[Finding] = []
         if self.sizing or self.checks:
-            from recipes_core.render.beside import command_findings, sizing_json
+            from recipes_core.render.beside import command_findings, figures
 
-            sizing = sizing_json(config, deployment) if self.sizing else None
-            findings = command_findings(deployment) if self.checks else ()
+            if self.checks:
+                findings += command_findings(deployment)
+            if self.sizing:
+                sizing, unsized = figures(config, deployment)
+                findings += unsized
         return json_bytes(config, deployment, sizing, findings)
 
     def _error(self, row: Any, message: str) -> bytes:

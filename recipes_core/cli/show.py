@@ -69,7 +69,7 @@ def run(asked: Asked) -> None:
         catalog, asked.recipe, Selection.from_query(selection_pairs(asked.query, axes))
     )
     deployment = deploy(config, values)
-    checks = _checks(deployment) if _wants_checks(asked) else []
+    checks = _checks(deployment)
     text = render(config, deployment, asked.format, asked.base_url, checks)
     say(text.rstrip("\n"))
     if asked.explain:
@@ -77,15 +77,13 @@ def run(asked: Asked) -> None:
     adjusted = tell_adjustments(config.adjustments)
     _tell_unused(deployment, values)
     if asked.format not in {"json", "markdown", "html"}:
-        tell_findings([*deployment.findings, *checks])
+        # Only who names a release wants to hear with how much certainty it is answered for.
+        said = [item for item in checks if config.vllm or item.severity != "info"]
+        tell_findings([*deployment.findings, *said])
     if adjusted and asked.strict:
         raise typer.Exit(2)
-    if asked.axes.get("vllm") and any(item.severity == "error" for item in checks):
+    if config.vllm and any(item.severity == "error" for item in checks):
         raise typer.Exit(1)
-
-
-def _wants_checks(asked: Asked) -> bool:
-    return bool(asked.axes.get("vllm")) or asked.format in {"json", "markdown", "html"}
 
 
 def _checks(deployment: Deployment) -> list[Finding]:
@@ -128,11 +126,12 @@ def render(
 
         return to_markdown(config, deployment, base_url, findings=checks)
     if form == "html":
-        from recipes_core.render.beside import sizing_json
+        from recipes_core.render.beside import figures
         from recipes_core.render.page import Addresses, to_html
 
         places = Addresses(f"{base_url.rstrip('/')}/" if base_url else "/")
-        return to_html(config, deployment, sizing_json(config, deployment), checks, places)
+        sizing, unsized = figures(config, deployment)
+        return to_html(config, deployment, sizing, [*checks, *unsized], places)
     if form == "compose":
         from recipes_core.render.compose import to_compose
 
@@ -185,20 +184,27 @@ def docker_text(deployment: Deployment) -> str:
 
 
 def script_text(deployment: Deployment) -> str:
-    """Guarded scripts, one per process."""
+    """Guarded scripts, one per process; where there are several, each under the name of a file."""
+    from recipes_core.render.serve import process_heading
     from recipes_core.render.shell import guarded_script
 
-    return "\n".join(guarded_script(deployment, process) for process in deployment.processes)
+    if len(deployment.processes) == 1:
+        return guarded_script(deployment, deployment.processes[0])
+    return "\n".join(
+        f"# File {number:02d}-{process.name}.sh: {process_heading(deployment, process)}\n"
+        f"{guarded_script(deployment, process)}"
+        for number, process in enumerate(deployment.processes, 1)
+    )
 
 
 def json_text(config: Configuration, deployment: Deployment, checks: Iterable[Finding] = ()) -> str:
     """The JSON of a configuration on one line, the cache folder taken from the caller's home."""
-    from recipes_core.render.beside import sizing_json
+    from recipes_core.render.beside import figures
     from recipes_core.render.json import json_bytes
 
     with_home(deployment)
-    sizing = sizing_json(config, deployment)
-    return json_bytes(config, deployment, sizing, checks).decode()
+    sizing, unsized = figures(config, deployment)
+    return json_bytes(config, deployment, sizing, [*checks, *unsized]).decode()
 
 
 def with_home(deployment: Deployment) -> None:

@@ -20,7 +20,7 @@ from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.pages import Page
 from recipes_core.catalog.schema import recipe_schema
 from recipes_core.configuration import Configuration, configure
-from recipes_core.deployment import ReaderValues, deploy
+from recipes_core.deployment import Deployment, ReaderValues, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
 from recipes_core.publish import feeds, peer, site
@@ -36,7 +36,7 @@ from recipes_core.publish.files import (
     write_manifest,
 )
 from recipes_core.publish.plan import planned, site_pages
-from recipes_core.render.beside import assess, command_findings, findings_key, sizing_json
+from recipes_core.render.beside import assess, command_findings, figures, findings_key
 from recipes_core.render.json import SCHEMA_VERSION, points_json, to_json
 from recipes_core.render.listing import llms_txt, models_json, vocabulary_json
 from recipes_core.render.markdown import to_markdown
@@ -339,8 +339,8 @@ def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[t
         body = peer.rendering(made)
         sizing, findings = None, tuple(made.deployment.findings)
         if options.facts:
-            sizing = sizing_json(plan.config, made.deployment)
-            findings += _checked(made, checked)
+            sizing, unsized = figures(plan.config, made.deployment)
+            findings += (*_checked(made.deployment, checked), *unsized)
             body |= {"sizing": sizing, "findings": [item._asdict() for item in findings]}
         if plan.path == f"{page.id}/hw/{plan.config.hardware}.json":
             body = peer.lead(made, body, plan.alternatives)
@@ -354,7 +354,8 @@ def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[t
     if recommended is not None and not base.rules.is_omni:
         first = recommended | {"by_hardware": leads}
     yield f"{page.id}.json", _dumps(peer.recipe_page(page, deployment.install, first, siblings))
-    text = to_markdown(base, deployment, options.base_url)
+    said = _checked(deployment, checked) if options.facts else ()
+    text = to_markdown(base, deployment, options.base_url, findings=said)
     yield f"{page.id}.md", text.encode()
     yield f"{page.id}/configuration.json", _whole(work, base)
     html = site.recipe_html(
@@ -363,12 +364,12 @@ def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[t
     yield f"{page.id}/index.html", html.encode()
 
 
-def _checked(made: peer.Rendered, known: dict[Any, tuple[Finding, ...]]) -> tuple[Finding, ...]:
+def _checked(deployment: Deployment, known: dict[Any, tuple[Finding, ...]]) -> tuple[Finding, ...]:
     """Findings of the command check; hardware that gets the same commands gets the same ones."""
-    key = findings_key(made.deployment)
+    key = findings_key(deployment)
     found = known.get(key)
     if found is None:
-        found = known[key] = tuple(command_findings(made.deployment))
+        found = known[key] = tuple(command_findings(deployment))
     return found
 
 

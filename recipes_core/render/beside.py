@@ -11,6 +11,9 @@ from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
 from recipes_core.layers import named_plugins, plugins_of
 
+NOT_SIZED = "not-sized"
+"""Code of the finding that stands in for memory figures that could not be computed."""
+
 
 class Assessed(NamedTuple):
     """A configuration with everything that our pages say of it."""
@@ -33,8 +36,8 @@ def assess(config: Configuration, values: ReaderValues | None = None) -> Assesse
         RecipesError: The vLLM version that was asked is none.
     """
     deployment = deploy(config, values)
-    sizing = sizing_json(config, deployment)
-    return Assessed(config, deployment, sizing, command_findings(deployment))
+    sizing, unsized = figures(config, deployment)
+    return Assessed(config, deployment, sizing, [*command_findings(deployment), *unsized])
 
 
 def version_of(deployment: Deployment) -> str:
@@ -103,8 +106,30 @@ def findings_key(deployment: Deployment) -> tuple[object, ...]:
 
 
 def sizing_json(config: Configuration, deployment: Deployment) -> dict[str, Any] | None:
-    """The ``sizing`` object; None where nothing is known of the checkpoint."""
+    """The ``sizing`` object; None where ``figures`` has none."""
+    return figures(config, deployment).sizing
+
+
+class Figures(NamedTuple):
+    """The ``sizing`` object, and what there is to say where a command could not be sized."""
+
+    sizing: dict[str, Any] | None
+    findings: tuple[Finding, ...] = ()
+
+
+def figures(config: Configuration, deployment: Deployment) -> Figures:
+    """The memory of a deployment's tightest engine.
+
+    A command that sizing cannot read is a command all the same: it is shown, with a finding.
+
+    Returns:
+        No sizing where nothing is known of the checkpoint or where a value cannot be read.
+    """
     from recipes_core.sizing import size_configuration
 
-    sized = size_configuration(config, deployment)
-    return sized.to_json() if sized is not None else None
+    try:
+        sized = size_configuration(config, deployment)
+    except RecipesError as error:
+        text = f"the memory cannot be computed: {error}"
+        return Figures(None, (Finding("warning", NOT_SIZED, text),))
+    return Figures(sized.to_json() if sized is not None else None)

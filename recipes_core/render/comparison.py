@@ -180,7 +180,7 @@ def _sized(config: Configuration, deployment: Deployment) -> dict[str, str]:
     """The memory of a configuration, each figure with its unit and origin."""
     from recipes_core.sizing.configuration import size_processes
 
-    origin = config.variant.vram_source or "declared"
+    origin = config.variant.memory_origin
     rows = {"The recipe asks for, all GPUs": f"{config.memory_needed_gb:,.0f} GB ({origin})"}
     try:
         sizings = size_processes(config, deployment)

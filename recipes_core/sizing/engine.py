@@ -198,7 +198,7 @@ def _read(words: tuple[str, ...], env: tuple[tuple[str, str], ...]) -> EngineArg
         "max_model_len_auto": auto,
         "max_num_seqs": flags.whole("--max-num-seqs", 1, 1 << 20),
         "max_num_batched_tokens": flags.whole("--max-num-batched-tokens", 1, 1 << 30),
-        "utilization": flags.number("--gpu-memory-utilization", 0.01, 1.0),
+        "utilization": flags.number("--gpu-memory-utilization", 0.0001, 1.0),
         "eager": bool(flags.switch("--enforce-eager")),
         "block_size": flags.whole("--block-size", 1, 1 << 20),
         "prefix_caching": _switched(flags, "--enable-prefix-caching", "--disable-prefix-caching"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -141,6 +142,35 @@ def test_a_pinned_release_is_checked(recipes):
     odd = recipes("show", ERNIE, "--vllm", "not-a-version", "--strict")
     assert odd.returncode == 2
     assert "adjusted vllm: not-a-version" in odd.stderr
+
+
+@pytest.mark.parametrize("way", [["--vllm", "0.11.0"], ["--query", "vllm=0.11.0"]])
+def test_a_release_in_a_link_is_checked_as_one_in_an_option(recipes, way):
+    done = recipes("show", ERNIE, "--features", "text_only", *way)
+    assert done.returncode == 1
+    assert "error: --language-model-only: " in done.stderr
+
+
+def test_a_command_that_the_newest_release_refuses_is_not_printed_in_silence(recipes, shared):
+    args = ("--catalog", str(shared / "upstream"), "--variant", "fp8", "--hardware", "h200")
+    done = recipes("show", "Qwen/Qwen-Image", *args)
+    assert (done.returncode, done.stdout.startswith("vllm serve")) == (0, True)
+    assert "error: --ignored-layers: " in done.stderr
+    assert "nearest-table" not in done.stderr
+
+
+def test_several_scripts_come_under_the_names_of_their_files(recipes, tmp_path):
+    args = ("deepseek-ai/DeepSeek-V3.2", "--hardware", "h200", "--nodes", "2", "-f", "script")
+    parts = re.split(r"(?m)^# File (\S+): (.+)\n", recipes("show", *args).stdout)
+    assert parts[0] == ""
+    assert parts[1::3] == ["01-head.sh", "02-worker-1.sh"]
+    assert parts[2::3] == ["Head node (1 of 2)", "Worker node (2 of 2)"]
+    for name, text in zip(parts[1::3], parts[3::3], strict=True):
+        assert text.startswith("#!/usr/bin/env bash\n")
+        path = tmp_path / name
+        path.write_text(text)
+        missing = subprocess.run(["bash", path], capture_output=True, text=True, check=False)
+        assert "HEAD_IP: address of the head node" in missing.stderr
 
 
 def test_the_shell_text_of_several_processes_is_one_script(recipes):
