@@ -188,8 +188,8 @@ class Author:
         found, config, sizing = check_text(
             self.recipe_id, self.text, self.query, self.on, self._checkpoint()
         )
-        if self.problem:
-            found = [Finding("error", "config", self.problem), *found]
+        problems = [self.problem, self.form.cut("config"), self.form.cut("text")]
+        found = [*(Finding("error", "config", text) for text in problems if text), *found]
         self.findings.value = findings_html(found, self.text)
         self.page.announce = _counted(found)
         kept = {"recipe_id": self.recipe_id, "query": self.query, "config": self.config}

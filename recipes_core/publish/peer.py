@@ -103,9 +103,7 @@ def rendering(made: Rendered) -> dict[str, Any]:
         found["preset"] = config.preset_id
     if config.task is not None:
         found["task"] = config.task.key or config.task.id
-    found["placeholders"] = [
-        {"name": item.name, "hint": item.hint} for item in deployment.missing
-    ]
+    found["placeholders"] = [{"name": item.name, "hint": item.hint} for item in deployment.missing]
     found["topology"] = [pool.to_json() for pool in deployment.layouts]
     return found
 

@@ -82,11 +82,7 @@ class _Cluster:
     def open(self) -> dict[str, str]:
         """Placeholders that neither the cluster nor a pod answers, with their hints."""
         known = {*self.addresses, *INSIDE, *self.secrets()}
-        return {
-            item.name: item.hint
-            for item in self.deployment.missing
-            if item.name not in known
-        }
+        return {item.name: item.hint for item in self.deployment.missing if item.name not in known}
 
 
 def to_kubernetes(deployment: Deployment) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,32 @@ def dashboard_with(catalog: Path | str, log: Path, **env: str) -> Iterator[str]:
     ready = f"http://127.0.0.1:{port}/voila/static/"
     with serving(command, ready, log, **env):
         yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def relayed(url: str) -> Iterator[str]:
+    """Another address of a dashboard, of which the server learns nothing, as behind a proxy."""
+    host = url.removeprefix("http://").encode()
+
+    class Relay(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            inner = socket.create_connection(host.decode().split(":"))
+            back = threading.Thread(target=pass_on, args=(inner, self.request), daemon=True)
+            back.start()
+            pass_on(self.request, inner, outer, host)
+
+    def pass_on(source: Any, target: Any, old: bytes = b"", new: bytes = b"") -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data.replace(old, new) if old else data)
+            target.shutdown(socket.SHUT_WR)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", free_port()), Relay) as server:
+        server.daemon_threads = True
+        outer = f"127.0.0.1:{server.server_address[1]}".encode()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://{outer.decode()}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -131,7 +131,49 @@ def test_a_refusal_is_said_and_shown_where_the_reader_is(opened, watch):
         assert page.locator(part).bounding_box()["y"] >= 0
     page.mouse.click(5, 5)
     expect(toast).to_be_hidden()
+    # The same again is said again.
+    field.fill("8xNoSuchCard ")
+    page.get_by_label("Paste a file of values").scroll_into_view_if_needed()
+    page.keyboard.press("Tab")
+    expect(toast).to_be_visible()
     assert watch.faults == []
+
+
+FLAGS = """() => {
+  const found = [];
+  for (const hint of document.querySelectorAll('.rx-hint')) {
+    const walk = document.createTreeWalker(hint, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const text = walk.currentNode.data;
+      for (const match of text.matchAll(/--[a-z][a-z-]+/g)) {
+        const range = document.createRange();
+        range.setStart(walk.currentNode, match.index);
+        range.setEnd(walk.currentNode, match.index + match[0].length);
+        const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (lines.size) found.push([match[0], lines.size]);
+      }
+    }
+  }
+  return found;
+}"""
+
+
+def test_no_flag_in_a_hint_is_broken_and_each_is_copied_as_it_is_written(opened, page):
+    opened(f"{V32}&hardware=b200&tab=memory&max_num_seqs=64")
+    settled(page)
+    page.get_by_role("button", name="Tuning, front end, versions").click()
+    expect(page.locator(".rx-axis-advanced_0 .rx-hint")).to_contain_text("--")
+    for width in (1440, 1366, 1300, 1240, 1100, 820, 390, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        found = page.evaluate(FLAGS)
+        assert len(found) > 5
+        assert [flag for flag, lines in found if lines != 1] == [], width
+    copied = page.locator(".rx-form .rx-hint").evaluate_all("""hints => hints.map((hint) => {
+      getSelection().selectAllChildren(hint);
+      return [getSelection().toString(), hint.textContent];
+    })""")
+    assert "--max-num-seqs 64, your choice" in {text for text, _ in copied}
+    assert all(text == written for text, written in copied)
 
 
 def test_the_rarer_axes_unfold_in_sight(opened, page, watch):

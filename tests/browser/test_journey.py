@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Watch, choose, settled
+from tests.browser.conftest import Watch, choose, relayed, settled
 
 LOG = """INFO 11-30 Model loading took 80.50 GiB memory and 5.1 seconds
 INFO 11-30 Available KV cache memory: 60.00 GiB
@@ -124,6 +124,37 @@ def test_a_pasted_log_stands_beside_our_figures(page, ours):
     users.fill("many")
     users.press("Tab")
     expect(page.locator(".rx-notice[role=alert]")).to_contain_text("Not a whole number")
+    field.fill(LOG.ljust(11 << 20, "x"))
+    field.press("Tab")
+    told = "Only the first 262,144 of 11,534,336 characters were read."
+    expect(page.locator(".rx-panel-place")).to_contain_text(told)
+    expect(table).to_contain_text("80.50 GiB")
+
+
+def test_the_link_to_share_is_that_of_the_browser_behind_a_proxy(page, ours):
+    with relayed(ours) as address:
+        page.goto(f"{address}/?model=deepseek-ai/DeepSeek-V3.2&hardware=b200&tab=share")
+        page.wait_for_selector(".rx-command .rx-code", timeout=60_000)
+        settled(page)
+        link = page.get_by_role("region", name="This page")
+        expect(link).to_contain_text(f"{address}/?model=deepseek-ai/DeepSeek-V3.2")
+        page.goto("about:blank")
+
+
+def test_on_a_phone_a_comparison_keeps_its_group_titles_and_where_it_was_scrolled(page, ours):
+    page.set_viewport_size({"width": 390, "height": 844})
+    kept = ";".join(f"deepseek-ai/DeepSeek-V3.2?hardware={h}" for h in ("h200", "b200", "b300"))
+    page.goto(f"{ours}/?model=deepseek-ai/DeepSeek-V3.2&tab=compare&compare={quote(kept)}")
+    page.wait_for_selector(".rx-command .rx-code", timeout=60_000)
+    settled(page)
+    table = page.get_by_role("region", name="Configurations side by side")
+    table.evaluate("element => (element.scrollLeft = 120)")
+    title = table.get_by_text("Memory", exact=True)
+    left = title.bounding_box()["x"] - table.bounding_box()["x"]
+    assert 0 <= left < 40
+    page.get_by_label("Rows").select_option("Differences only")
+    expect(table).not_to_contain_text("Model")
+    assert table.evaluate("element => element.scrollLeft") == 120
 
 
 def test_what_is_unfolded_and_where_one_stands_survives_a_change(page, ours):

@@ -114,6 +114,13 @@ def test_a_config_that_is_none_is_told_and_changes_nothing(config):
     assert author.text == GOOD
 
 
+def test_a_text_that_was_cut_is_an_error():
+    author = Author(ID, GOOD)
+    long = GOOD + "#".ljust(300_000 - len(GOOD), "x")
+    author.form._receive(None, {"kind": "field", "name": "text", "value": long}, None)
+    assert "Only the first 262,144 of 300,000 characters were read." in author.findings.value
+
+
 def test_another_id_drafts_anew_until_the_author_has_written_something():
     author = Author(ID)
     author._typed("recipe_id", "Qwen/Qwen9-8B")

@@ -10,6 +10,7 @@ import pytest
 from recipes_core import configure, deploy, load_catalog, script
 from recipes_core.errors import RecipesError, RenderRefusedError
 from recipes_core.explorer import explorer
+from recipes_core.explorer.frontend import LONGEST
 from recipes_core.explorer.panels.compare import frame_snippet
 from recipes_core.explorer.panels.dials import (
     DIALS,
@@ -33,7 +34,7 @@ from recipes_core.explorer.view import Explorer
 from recipes_core.render.comparison import compare
 from recipes_core.selection import Selection
 from recipes_core.sizing import size
-from recipes_core.sizing.answers import longest_context, most_users
+from recipes_core.sizing.answers import fewest_gpus, longest_context, most_users
 from recipes_core.sizing.configuration import size_configuration
 from recipes_core.sizing.recipe_matrix import recipe_cells
 
@@ -133,6 +134,19 @@ def test_more_requests_than_are_let_in_are_answered_for_that_many(state):
     assert longest == f"{longest_context(let_in, 32):,} tokens"
     fewest = next(v for k, v in rows.items() if k.startswith("Fewest"))
     assert fewest.split()[0].isdigit()
+    assert ", with --max-num-seqs 32; searched every TP" in fewest
+
+
+def test_the_fewest_gpus_are_asked_for_all_ranks_together(state):
+    state.ask(strategy="single_node_dep")
+    sized = state.tightest
+    rows = dict(answers_of(state.configuration, sized, 4000, 8192))
+    args = sized.settings.args
+    found = fewest_gpus(
+        sized.settings.arch, sized.gpu, args, users=4000, length=8192, vllm=sized.vllm
+    )
+    fewest = next(v for k, v in rows.items() if k.startswith("Fewest"))
+    assert fewest.startswith(f"{found.settings.args.gpus} GPUs (TP=")
 
 
 def test_each_cell_of_the_matrix_is_what_the_core_computes(catalog, state):
@@ -217,6 +231,26 @@ def test_a_log_is_judged_figure_by_figure(state):
     html = log_html(state.tightest, "Model loading took 99.00 GiB memory and 5 seconds\n")
     assert "apart" in html
     assert "No line about memory" in log_html(state.tightest, "<b>nothing</b>")
+
+
+def test_a_log_that_is_too_long_says_how_much_of_it_was_read(catalog):
+    screen = Explorer(catalog, f"model={V32}&hardware=b200&tab=fit")
+    fit = screen.details.built["fit"]
+    line = "Model loading took 99.00 GiB memory and 5 seconds\n"
+
+    def paste(text, **more):
+        message = {"kind": "field", "name": "log", "value": text, **more}
+        fit.paste._receive(None, message, None)
+        return fit.compared.value
+
+    assert "characters were read" not in paste(line)
+    told = paste(line.ljust(LONGEST, "x"), length=3_000_000)
+    assert "Only the first 262,144 of 3,000,000 characters were read." in told
+    assert "99.00 GiB" in told
+    told = paste(f"{line}{'x' * LONGEST}")
+    assert f"Only the first 262,144 of {LONGEST + len(line):,} characters" in told
+    assert len(fit.log) == LONGEST
+    assert "characters were read" not in paste("")
 
 
 def test_a_log_of_another_engine_says_so_and_turns_the_dials(state):

@@ -64,6 +64,13 @@ def test_links_name_the_page_as_the_browser_asked_for_it(catalog, monkeypatch):
     assert f"https://gpu.example/x/?model={V32}&amp;hardware=b200" in html
     assert "secret" not in html
     assert "RECIPES_BINDER is to hold" in html
+    # A proxy speaks https for the server, under another host and path: the browser knows.
+    where = {"kind": "ready", "value": "https://models.example/vllm/"}
+    screen.page._receive(None, where, None)
+    screen.details.built["share"].refresh()
+    html = screen.details.built["share"].links.value
+    assert f"https://models.example/vllm/?model={V32}&amp;hardware=b200" in html
+    assert "gpu.example" not in html
     monkeypatch.setenv("RECIPES_BINDER", "https://mybinder.org/v2/gh/o/r/main")
     screen.details.built["share"].refresh()
     assert "main?urlpath=voila%2Frender%2Fnotebooks" in screen.details.built["share"].links.value

@@ -332,6 +332,33 @@ def test_what_a_choice_met_with_is_said_also_where_its_notice_is_out_of_sight(sc
     assert screen.page.told == ""
 
 
+def test_the_same_refusal_twice_in_a_row_is_told_twice(screen):
+    told = []
+    screen.page.observe(lambda change: told.append(change["new"]), "told")
+    screen.state.ask(variant="nvfp4")
+    for _ in range(2):
+        axis(screen, "hardware").value = "h100"
+    screen.details.tabs.value = "yours"
+    yours = screen.details.built["yours"]
+    for _ in range(2):
+        yours.server.on_field("port", "99999999")
+    refusals = [text for text in told if text]
+    assert len(refusals) == 4
+    assert refusals[0] == refusals[1]
+    assert refusals[2] == refusals[3]
+    assert "port: " in refusals[2]
+
+
+def test_what_stood_in_the_way_of_a_value_goes_when_a_good_one_comes(screen):
+    screen.details.tabs.value = "yours"
+    values = screen.details.built["yours"].values
+    values.on_field("hf_token_var", "no name")
+    assert "not the name of a variable" in screen.notices.value
+    values.on_field("hf_token_var", "HF_TOKEN")
+    assert screen.notices.value == ""
+    assert screen.page.told == ""
+
+
 def test_every_preset_has_a_text_of_its_own():
     ours = load_catalog()
     for entry in ours.recipes.values():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recipes_core.explorer.frontend import Page
     from recipes_core.explorer.state import ExplorerState
     from recipes_core.sizing import Sizing
+    from recipes_core.sizing.settings import Settings
 
 MAX_USERS, MAX_TOKENS = 100_000, 100_000_000
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 270, 58, 30, 30, 50
@@ -127,7 +128,6 @@ def answers_of(
     from recipes_core.sizing.answers import (
         advice,
         allowing,
-        fewest_gpus,
         longest_context,
         lowest_utilization,
         most_users,
@@ -145,16 +145,9 @@ def answers_of(
          "more than the whole GPU" if share is None
          else f"{share:.2f} (--gpu-memory-utilization {share:.2f})"),
     ]  # fmt: skip
-    if asked.settings is not None:
-        found = fewest_gpus(
-            asked.settings.arch,
-            asked.gpu,
-            asked.settings.args,
-            users=each,
-            length=tokens,
-            vllm=asked.vllm,
-        )
-        rows.append((f"Fewest {config.node.display_name} for {wish}{so}", _fewest(found)))
+    if sizing.settings is not None:
+        fewest = _fewest(sizing, sizing.settings, users, tokens)
+        rows.append((f"Fewest {config.node.display_name} for {wish}", fewest))
     rows += [
         (f"Worth trying: {' '.join(item.flags)}",
          f"{item.text} KV cache {item.before:,} → {item.after:,} tokens over all GPUs.")
@@ -175,14 +168,23 @@ def _most(sizing: Sizing, number: int | None) -> str:
     return text
 
 
-def _fewest(found: Sizing | None) -> str:
+def _fewest(sizing: Sizing, settings: Settings, users: int, tokens: int) -> str:
+    """The fewest GPUs of an engine of this kind, and among which layouts they were looked for."""
+    from recipes_core.sizing.answers import fewest_gpus, searched_layouts
+
+    gpu, asked = sizing.gpu, settings.args
+    found = fewest_gpus(settings.arch, gpu, asked, users=users, length=tokens, vllm=sizing.vllm)
+    searched = f"searched {searched_layouts(asked, gpu)}"
     if found is None or found.settings is None:
-        return "more than 128, or not known"
+        return f"none suffices; {searched}"
     args = found.settings.args
-    gpus = args.tp * args.pp * args.dp
-    nodes = math.ceil(gpus / found.gpu.per_node)
-    sizes = f"TP={args.tp}" + (f" DP={args.dp}" if args.dp > 1 else "")
-    return f"{gpus} GPUs ({sizes})" + (f" over {nodes} nodes" if nodes > 1 else "")
+    nodes = math.ceil(args.gpus / gpu.per_node)
+    sizes = [("TP", args.tp), *((n, s) for n, s in (("PP", args.pp), ("DP", args.dp)) if s > 1)]
+    layout = " ".join(f"{name}={size}" for name, size in sizes)
+    place = f" over {nodes} nodes" if nodes > 1 else ""
+    raised = args.max_num_seqs
+    so = f", with --max-num-seqs {raised}" if raised != asked.max_num_seqs else ""
+    return f"{args.gpus} GPU{'s' if args.gpus > 1 else ''} ({layout}){place}{so}; {searched}"
 
 
 def _or_none(number: int | None, unit: str) -> str:
