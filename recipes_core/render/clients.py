@@ -26,6 +26,9 @@ class Clients(NamedTuple):
     bench: str | None
     """A short benchmark; None where vLLM's own does not reach."""
     stop: str
+    """Interrupts what runs on a machine without containers."""
+    stop_containers: str
+    """The same for containers; empty where nothing has an image."""
 
 
 def base_url(deployment: Deployment) -> str:
@@ -64,7 +67,14 @@ def clients_of(deployment: Deployment) -> Clients:
     task = omni_request(deployment, url, model, key)
     curl = task or _curl(url, kind, model, key)
     python = _python(url, kind, model, key) if task is None else None
-    return Clients(_wait(url), curl, python, _bench(deployment, url, model), _stop(deployment))
+    return Clients(
+        wait=_wait(url),
+        curl=curl,
+        python=python,
+        bench=_bench(deployment, url, model),
+        stop=_stop(deployment),
+        stop_containers=_stop_containers(deployment),
+    )
 
 
 def _stop(deployment: Deployment) -> str:
@@ -72,6 +82,15 @@ def _stop(deployment: Deployment) -> str:
     beside = [process.argv for process in deployment.processes if not process.is_engine]
     programs = dict.fromkeys(["vllm serve", *map(_program, beside)])
     return "\n".join(f"pkill -INT -f {quote(program)}" for program in programs if program)
+
+
+def _stop_containers(deployment: Deployment) -> str:
+    """Stops the containers of the deployment's images."""
+    containers = [process.container for process in deployment.processes if process.container]
+    images = dict.fromkeys(container.image for container in containers if container.image)
+    return "\n".join(
+        f"docker ps -q --filter ancestor={quote(image)} | xargs -r docker stop" for image in images
+    )
 
 
 def _program(argv: list[str]) -> str:

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from recipes_core import ReaderValues, configure, deploy, load_catalog
-from recipes_core.explorer.panels.command import first_form, mark_changes, script_files, steps_of
+from recipes_core.explorer.panels.command import first_form, mark_changes, steps_of
 from recipes_core.render.clients import clients_of
+from recipes_core.render.scripts import script_files
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
 POOLS = "hardware=h200&strategy=pd_cluster&prefill_nodes=2&decode_nodes=2"

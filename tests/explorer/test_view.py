@@ -6,11 +6,12 @@ import pytest
 from ipywidgets.widgets.widget import _instances as widgets
 
 from recipes_core import load_catalog
-from recipes_core.explorer.panels.command import mark_changes, script_files, steps_of
+from recipes_core.explorer.panels.command import mark_changes, steps_of
 from recipes_core.explorer.panels.details import PANELS
 from recipes_core.explorer.panels.find import MACHINE, OWN
 from recipes_core.explorer.view import Explorer
 from recipes_core.explorer.widgets import visible
+from recipes_core.render.scripts import script_files
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
 

@@ -8,28 +8,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from recipes_core.deployment import Deployment, Process
-from recipes_core.deployment.model import Step as InstallStep
 from recipes_core.explorer.frontend import zip_of
 from recipes_core.flags import Provenance
 from recipes_core.render.clients import Clients, clients_of
 from recipes_core.render.machines import machines
+from recipes_core.render.scripts import WAYS, InstallPart, install_parts, script_files
 from recipes_core.render.serve import process_title
 from recipes_core.render.shell import (
-    HEAD,
     docker_command,
     guarded_script,
-    guards_of,
     heredoc,
     needed_names,
     open_values,
-    quote,
     script,
 )
 
 Step = dict[str, Any]
 MAX_SOURCE = 160
-WAYS = {"pip": ("shell", "Python environment"), "docker": ("docker", "Docker image")}
-"""Form of the commands and title, for each way to install."""
 _NAME = re.compile(r"\s*(?:(?=--)|export |-e )([\w-][\w.-]*)")
 
 
@@ -55,29 +50,24 @@ def _block(text: str, label: str, **more: Any) -> dict[str, Any]:
 
 
 def _install(deployment: Deployment) -> Step:
-    install = deployment.install
-    blocks = []
-    for name, step in install.tabs.items():
-        form, title = WAYS[name]
-        if step is not None:
-            label = f"Install: {title}"
-            blocks.append(_block(step.command, label, title=title, form=form, note=step.note))
-        elif install.reasons.get(name):
-            reason = f"# {install.reasons[name]}"
-            blocks.append(_block(reason, title, title=title, form=form))
-    blocks += [
-        _also(step, form)
-        for step in install.extras
-        for form in (("shell", "docker") if step.docker else ("shell",))
+    driver = deployment.install.driver
+    blocks = [
+        _block(part.text, _install_label(part), title=part.title, form=part.form, note=part.note)
+        for part in install_parts(deployment)
     ]
-    note = f"On the machine: NVIDIA driver for {install.driver}." if install.driver else ""
-    blocks = blocks or [_block("# nothing to install is known for this hardware", "Install")]
-    return {"id": "install", "title": "Install", "order": 0, "blocks": blocks, "note": note}
+    return {
+        "id": "install",
+        "title": "Install",
+        "order": 0,
+        "blocks": blocks or [_block("# nothing to install is known for this hardware", "Install")],
+        "note": f"On the machine: NVIDIA driver for {driver}." if driver else "",
+    }
 
 
-def _also(step: InstallStep, form: str) -> dict[str, Any]:
-    text = f"Install: also, {step.note}" if step.note else "Install: also"
-    return _block(step.command, text, title="Also", form=form, note=step.note)
+def _install_label(part: InstallPart) -> str:
+    if part.extra:
+        return f"Install: also, {part.note}" if part.note else "Install: also"
+    return f"Install: {part.title}"
 
 
 def first_form(deployment: Deployment) -> str:
@@ -209,16 +199,8 @@ def _clients(deployment: Deployment) -> list[Step]:
 
 def _stop(deployment: Deployment, clients: Clients) -> Step:
     blocks = [_block(clients.stop, "Stop", form="shell")]
-    images = {
-        process.container.image: None
-        for process in deployment.processes
-        if process.container is not None and process.container.image
-    }
-    text = "\n".join(
-        f"docker ps -q --filter ancestor={quote(image)} | xargs -r docker stop" for image in images
-    )
-    if text:
-        blocks.append(_block(text, "Stop the containers", form="docker"))
+    if clients.stop_containers:
+        blocks.append(_block(clients.stop_containers, "Stop the containers", form="docker"))
     where = "each machine, one after another" if len(machines(deployment)) > 1 else "the machine"
     note = f"On {where}. It stops every vLLM server there, also those of others."
     return {"id": "stop", "title": "Stop", "order": 0, "blocks": blocks, "note": note}
@@ -276,33 +258,6 @@ def _names(lines: list[str]) -> dict[str, None]:
 def _twin(line: str) -> str:
     """The same line with, or without, the sign that the command goes on."""
     return line.removesuffix(" \\") if line.endswith(" \\") else f"{line} \\"
-
-
-def script_files(deployment: Deployment, *, docker: bool = False) -> dict[str, str]:
-    """Every script and file of a deployment, by the name under which it is downloaded.
-
-    Args:
-        deployment: What ``deploy`` made.
-        docker: Run what has a container in it.
-    """
-    files = {}
-    values = open_values(deployment)
-    if values:
-        files["values.sh"] = f"# Fill in, then on every machine: source values.sh\n{values}"
-    form = "docker" if docker else "shell"
-    install = [b["text"] for b in _install(deployment)["blocks"] if b.get("form") == form]
-    files["install.sh"] = HEAD + "\n".join(install) + "\n"
-    for number, process in enumerate(deployment.processes, 1):
-        files[f"{number:02d}-{process.name}.sh"] = guarded_script(
-            deployment, process, docker=docker
-        )
-    clients = clients_of(deployment)
-    names = [item.name for item in deployment.missing if f"${item.name}" in clients.wait]
-    head = HEAD + guards_of(deployment, names)
-    files["first-request.sh"] = f"{head}{clients.wait}\n{clients.curl}\n"
-    if clients.bench:
-        files["benchmark.sh"] = f"{head}{clients.wait}\n{clients.bench}\n"
-    return files
 
 
 def file_asked(deployment: Deployment, message: object) -> tuple[str, str | bytes, str] | None:

@@ -68,15 +68,28 @@ def bar_html(per_gpu: Mapping[str, int | None], total: int, label: str) -> str:
 
 
 def table_html(
-    head: Iterable[str], rows: Iterable[Iterable[str]], caption: str, numbers: Iterable[int] = ()
+    head: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    caption: str,
+    numbers: Iterable[int] = (),
+    kind: str = "",
 ) -> str:
-    """A table of cells that are HTML already; ``numbers`` are the columns that stand right."""
+    """A table of cells that are HTML already.
+
+    Args:
+        head: Texts of the first row.
+        rows: Cells.
+        caption: What it is a table of, for those who do not see it.
+        numbers: Columns that stand right.
+        kind: A CSS class of its own.
+    """
     right = set(numbers)
+    classes = f"rx-table {kind}".rstrip()
 
     def cell(tag: str, place: int, text: str) -> str:
-        kind = ' class="rx-num"' if place in right else ""
+        number = ' class="rx-num"' if place in right else ""
         scope = ' scope="col"' if tag == "th" else ""
-        return f"<{tag}{scope}{kind}>{text}</{tag}>"
+        return f"<{tag}{scope}{number}>{text}</{tag}>"
 
     heads = "".join(cell("th", n, escape(text)) for n, text in enumerate(head))
     body = "".join(
@@ -85,7 +98,7 @@ def table_html(
     )
     return (
         '<div class="rx-scroll" tabindex="0" role="region" '
-        f'aria-label="{escape(caption)}"><table class="rx-table">'
+        f'aria-label="{escape(caption)}"><table class="{classes}">'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

@@ -281,10 +281,10 @@ def matrix_html(config: Configuration) -> str:
         rows.append(cells)
     variants = config.recipe.variants
     head = ["Hardware", *(f"{v.label or n} · {v.precision.upper()}" for n, v in variants.items())]
-    table = table_html(head, rows, "Each variant on each hardware")
+    table = table_html(head, rows, "Each variant on each hardware", kind="rx-matrix")
     return (
         '<h3 class="rx-h3">Each variant on each hardware</h3>'
-        f"{table.replace('rx-table', 'rx-table rx-matrix', 1)}"
+        f"{table}"
         '<p class="rx-source">Each as the recipe runs there by default, with your dials; choose one'
         " to open it. “Enough” compares GB as sold with what the recipe asks for, where the layers"
         " of the checkpoint are not known; “fits” is computed layer by layer.</p>"

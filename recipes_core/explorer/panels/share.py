@@ -13,10 +13,10 @@ from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment, ReaderValues
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import zip_of
-from recipes_core.explorer.panels.command import script_files
 from recipes_core.explorer.panels.figures import copyable_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import json_query, page_query
+from recipes_core.render.scripts import script_files
 from recipes_core.render.shell import quote as quoted
 
 if TYPE_CHECKING:

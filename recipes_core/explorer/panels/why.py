@@ -78,8 +78,8 @@ def _table(process: Process) -> str:
     for flag, source in process.flags:
         rows.append([_code(_written(flag)), escape(effect_of(flag, process.role)), *_place(source)])
     head = ["Flag or variable", "What it does", "Set by", "In"]
-    table = table_html(head, rows, f"Where each flag of {process.name} comes from")
-    return table.replace("rx-table", "rx-table rx-why", 1)
+    caption = f"Where each flag of {process.name} comes from"
+    return table_html(head, rows, caption, kind="rx-why")
 
 
 def _written(flag: Flag) -> str:
