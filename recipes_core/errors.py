@@ -47,3 +47,15 @@ def nearest(word: str, allowed: Iterable[str], count: int = 1) -> list[str]:
     for item in allowed:
         folded.setdefault(item.casefold(), item)
     return [folded[hit] for hit in get_close_matches(word.casefold(), folded, count, 0.6)]
+
+
+def clean(text: object, keep: str = "\n") -> str:
+    """A text without the control characters that a terminal would obey.
+
+    Args:
+        text: Of a file or a person.
+        keep: Control characters that stay.
+    """
+    return "".join(
+        c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in str(text)
+    )

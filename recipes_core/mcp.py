@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+from recipes_core.catalog.loader import load_chosen
 from recipes_core.catalog.search import search as search_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.errors import RecipesError, UnknownRecipeError
@@ -179,10 +180,10 @@ def run(folders: Sequence[str] = ()) -> None:
         folders: Catalogs to stack; none = those of ``RECIPES_CATALOG``, or ours.
 
     Raises:
-        RecipesError: The SDK is not installed, or a catalog cannot be read.
+        RecipesError: The SDK is not installed, or a catalog cannot be used.
     """
     try:
-        server = make_server(load_catalog(*chosen_catalogs(folders)))
+        server = make_server(load_chosen(folders, lambda line: print(line, file=sys.stderr)))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise

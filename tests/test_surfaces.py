@@ -8,16 +8,19 @@ are compared. Only what is filled in on purpose differs: the terminal knows its 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
-from recipes_core import check, configure, deploy, size_configuration, to_json
+import recipes_core.server.__main__ as server_main
+from recipes_core import check, configure, deploy, mcp, size_configuration, to_json
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.cli.app import app
 from recipes_core.cli.batch import Batch
@@ -26,6 +29,7 @@ from recipes_core.layers import plugins_of
 from recipes_core.mcp import Tools
 from recipes_core.publish.export import Options, export
 from recipes_core.render.beside import version_of
+from recipes_core.server import _load_jupyter_server_extension
 from tests.server.conftest import Client, running
 
 OURS = (
@@ -194,6 +198,9 @@ def compare(place: Place, recipe: str, query: str) -> None:
     assert first["deployment"]["processes"][0]["command"]
     for name, document in answers.items():
         assert document == first, name
+    if first["sizing"] is not None:
+        words = ["size", recipe, "--query", query, "--catalog", place.word, "--json"]
+        assert json.loads(CliRunner().invoke(app, words).stdout) == first["sizing"]
 
 
 def test_the_static_site_says_the_same(upstream: Catalog, tmp_path: Path) -> None:
@@ -230,3 +237,47 @@ def test_a_flag_that_no_release_has_is_said_with_the_nearest_everywhere(
     for page in pages:
         assert "has no --tool-call-parser-plugin" in page.replace("`", "").replace("\\", "")
         assert "--tool-parser-plugin" in page.replace("\\", "")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    """Our catalog, with a folder on it of which one file is no recipe."""
+    (tmp_path / "models/some").mkdir(parents=True)
+    (tmp_path / "models/some/bro\x1b[2Jken.yaml").write_text("meta: {difficulty: nosuch}\n")
+    return f"builtin{os.pathsep}{tmp_path}"
+
+
+def lab(told: list[str]) -> Any:
+    """As much of a Jupyter server as our extension asks for."""
+    log = SimpleNamespace(
+        info=lambda *_: None, warning=lambda text, *words: told.append(text % words)
+    )
+    web = SimpleNamespace(settings={"base_url": "/"}, add_handlers=lambda *_: None)
+    provider = SimpleNamespace(auth_enabled=True)
+    return SimpleNamespace(log=log, web_app=web, identity_provider=provider, root_dir="/")
+
+
+def test_a_broken_recipe_is_left_out_and_told_and_takes_nothing_else_away(
+    broken: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RECIPES_CATALOG", broken)
+    told: dict[str, str] = {}
+    for words in (["show", "Qwen/Qwen3-8B"], ["size", "Qwen/Qwen3-8B"], ["list", "qwen3-8b"]):
+        done = CliRunner().invoke(app, words)
+        assert (done.exit_code, "Qwen" in done.stdout or "weights" in done.stdout) == (0, True)
+        told[words[0]] = done.stderr
+    lines: list[str] = []
+    _load_jupyter_server_extension(lab(lines))
+    told["jupyter"] = "\n".join(lines)
+    served: list[Catalog] = []
+    monkeypatch.setattr("recipes_core.server.__main__.serve", lambda *c, **_: served.append(c[0]))
+    monkeypatch.setattr("sys.argv", ["server"])
+    server_main.main()
+    told["server"] = capsys.readouterr().err
+    monkeypatch.setattr(mcp, "make_server", lambda c: SimpleNamespace(run=lambda _: None))
+    mcp.run()
+    told["agents"] = capsys.readouterr().err
+    assert "Qwen/Qwen3-8B" in served[0].recipes
+    for name, text in told.items():
+        assert "models/some/bro\N{REPLACEMENT CHARACTER}[2Jken.yaml" in text, name
+        assert "\x1b" not in text, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,7 +25,7 @@ from recipes_core.catalog.documents import (
 )
 from recipes_core.catalog.messages import Fault, dotted, faults
 from recipes_core.catalog.yaml_reader import line_of, parse_yaml, read_text
-from recipes_core.errors import CatalogError, nearest
+from recipes_core.errors import CatalogError, clean, nearest
 from recipes_core.findings import Finding
 
 BUILTIN = "builtin"
@@ -33,6 +33,7 @@ BUILTIN = "builtin"
 CATALOG_VARIABLE = "RECIPES_CATALOG"
 VOCABULARY = "taxonomy.yaml"
 """The file without which a catalog has to be stacked on another."""
+_TOLD = 5
 _PARTS = (VOCABULARY, "platforms.yaml", "strategies", "kv_store", "models")
 _REPO_ID = re.compile(r"[A-Za-z0-9][\w.-]*\Z", re.ASCII)
 
@@ -82,6 +83,27 @@ def chosen_catalogs(given: Sequence[str | Path] = ()) -> tuple[str | Path, ...]:
     return tuple(given) or tuple(
         filter(None, os.environ.get(CATALOG_VARIABLE, "").split(os.pathsep))
     )
+
+
+def load_chosen(given: Sequence[str | Path], tell: Callable[[str], object]) -> Catalog:
+    """The catalogs that a person asks for, without the files that cannot be read.
+
+    One broken recipe takes nothing else away, and it is never left out in silence.
+
+    Args:
+        given: As in ``chosen_catalogs``.
+        tell: Gets a line for each of the first faults, and one for the rest.
+
+    Raises:
+        CatalogError: A folder or a vocabulary cannot be used.
+    """
+    catalog = load_catalog(*chosen_catalogs(given), on_error="collect")
+    broken = [item for item in catalog.problems if item.severity == "error"]
+    for finding in broken[:_TOLD]:
+        tell(clean(finding))
+    if len(broken) > _TOLD:
+        tell(f"and {len(broken) - _TOLD} more faults: recipes check")
+    return catalog
 
 
 def label_of(name: str) -> str:

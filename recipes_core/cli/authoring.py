@@ -9,7 +9,8 @@ from pathlib import Path
 
 import typer
 
-from recipes_core.cli.common import clean, fail, note, open_catalog, say
+from recipes_core.cli.common import fail, note, open_catalog, say
+from recipes_core.errors import clean
 
 
 def take_over(source: Path, into: Path, as_of: str | None, *, write: bool) -> None:

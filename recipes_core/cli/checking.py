@@ -16,7 +16,8 @@ from recipes_core.catalog.loader import (
     label_of,
     load_catalog,
 )
-from recipes_core.cli.common import clean, say
+from recipes_core.cli.common import say
+from recipes_core.errors import clean
 from recipes_core.findings import Finding
 from recipes_core.render.judging import rendered_findings
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from recipes_core.errors import RecipesError
+from recipes_core.errors import RecipesError, clean
 from recipes_core.selection import QUERY_KEYS
 
 if TYPE_CHECKING:
@@ -118,30 +118,17 @@ def failing_politely(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def open_catalog(folders: Sequence[str], *, collect: bool = True) -> Catalog:
+def open_catalog(folders: Sequence[str]) -> Catalog:
     """The catalog that ``--catalog`` or ``RECIPES_CATALOG`` names.
 
     A broken recipe is left out, and said.
     """
-    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+    from recipes_core.catalog.loader import load_chosen
 
-    catalog = load_catalog(*chosen_catalogs(folders), on_error="collect" if collect else "raise")
-    broken = [item for item in catalog.problems if item.severity == "error"]
-    for finding in broken[:5]:
-        note(clean(str(finding)))
-    if len(broken) > 5:
-        note(f"and {len(broken) - 5} more faults: recipes check")
-    return catalog
+    return load_chosen(folders, note)
 
 
 # --- text for people ----------------------------------------------------------------------------
-
-
-def clean(text: object) -> str:
-    """A text without the control characters that a terminal would obey."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(text)
-    )
 
 
 def say(text: str = "") -> None:

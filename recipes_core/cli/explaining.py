@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recipes_core.cli.common import clean, fail, open_catalog, say, table
+from recipes_core.cli.common import fail, open_catalog, say, table
+from recipes_core.errors import clean
 
 if TYPE_CHECKING:
     from recipes_core.vllm_cli.explain import Explanation, Match

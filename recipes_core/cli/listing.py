@@ -10,8 +10,8 @@ from typing import Any
 from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.search import search
-from recipes_core.cli.common import clean, fail, note, open_catalog, say, table
-from recipes_core.errors import nearest
+from recipes_core.cli.common import fail, note, open_catalog, say, table
+from recipes_core.errors import clean, nearest
 
 
 def run(

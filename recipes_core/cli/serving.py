@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from recipes_core.cli.common import open_catalog
+
 
 def serve_dashboard(port: int, host: str, folders: Sequence[str], *, browser: bool) -> int:
     """Serve until interrupted; where the dashboard asks for a token, the recipes do too.
@@ -18,12 +20,11 @@ def serve_dashboard(port: int, host: str, folders: Sequence[str], *, browser: bo
     Returns:
         The exit code.
     """
-    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
     from recipes_core.explorer import launch
     from recipes_core.server.handlers import beside_dashboard
 
     launch.set_catalogs(folders)
-    catalog = load_catalog(*chosen_catalogs(), on_error="collect")
+    catalog = open_catalog(())
     routes = beside_dashboard(catalog, private=bool(os.environ.get(launch.TOKEN_VARIABLE)))
     return launch.dashboard(
         port=port, host=host, browser=browser, catalogs=tuple(folders), handlers=routes

@@ -43,7 +43,7 @@ def _load_jupyter_server_extension(serverapp: ServerApp) -> None:
     A server that lets anybody in gets nothing from us: it would make an open Lab look like a
     public site. The public server is ``recipes_core.server.serve``.
     """
-    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+    from recipes_core.catalog.loader import load_chosen
     from recipes_core.server.handlers import join, private_handlers
 
     if not serverapp.identity_provider.auth_enabled:
@@ -54,7 +54,7 @@ def _load_jupyter_server_extension(serverapp: ServerApp) -> None:
     base_url = serverapp.web_app.settings["base_url"]
     notebook = _notebook_in(Path(serverapp.root_dir))
     dashboard = None if notebook is None else join(base_url, f"voila/render/{notebook}")
-    catalog = load_catalog(*chosen_catalogs(), on_error="collect")
+    catalog = load_chosen((), lambda line: serverapp.log.warning("recipes: left out: %s", line))
     routes = private_handlers(catalog, base_url, dashboard)
     serverapp.web_app.add_handlers(".*$", routes)  # type: ignore[no-untyped-call]
     serverapp.log.info("recipes: served at %s/", join(base_url, "recipes"))

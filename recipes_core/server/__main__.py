@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+from recipes_core.catalog.loader import load_chosen
 from recipes_core.errors import RecipesError
 from recipes_core.server.standalone import serve
 
@@ -23,7 +23,7 @@ def main() -> int:
     )
     asked = parser.parse_args()
     try:
-        catalog = load_catalog(*chosen_catalogs(asked.catalog))
+        catalog = load_chosen(asked.catalog, lambda line: print(line, file=sys.stderr))
     except RecipesError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

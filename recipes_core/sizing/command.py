@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recipes_core.errors import RecipesError
+from recipes_core.errors import RecipesError, clean
 from recipes_core.sizing.answers import advice, host_needs
 from recipes_core.sizing.command_log import beside_log, log_alone, read_log
 from recipes_core.sizing.command_options import UsageError, read_options
@@ -32,12 +32,12 @@ def run(args: Sequence[str]) -> int:
     try:
         return _run(*read_options(args))
     except UsageError as error:
-        print(f"recipes size: {error}", file=sys.stderr)
+        print(clean(f"recipes size: {error}"), file=sys.stderr)
         return 2
     except SystemExit as done:
         return int(done.code or 0)
     except RecipesError as error:
-        print(f"recipes size: {error}", file=sys.stderr)
+        print(clean(f"recipes size: {error}"), file=sys.stderr)
         return 1
 
 

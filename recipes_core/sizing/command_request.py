@@ -7,15 +7,18 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from recipes_core.errors import RecipesError, nearest
+from recipes_core.errors import RecipesError, clean, nearest
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.command_options import UsageError
 from recipes_core.sizing.engine_log import EngineLog
 from recipes_core.sizing.estimate import Declared
 from recipes_core.sizing.hardware import H200, Gpu
 from recipes_core.sizing.versions import DEFAULT_VLLM
+
+if TYPE_CHECKING:
+    from recipes_core.catalog.catalog import Catalog
 
 
 @dataclass
@@ -75,12 +78,11 @@ def _from_catalog(
     log: EngineLog | None,
 ) -> Request | None:
     """A recipe with its own command, or a checkpoint whose facts are in the catalog."""
-    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
     from recipes_core.errors import UnknownRecipeError
     from recipes_core.sizing.checkpoint import load_checkpoint
     from recipes_core.sizing.configuration import roots_of
 
-    catalog = load_catalog(*chosen_catalogs(options.catalog))
+    catalog = _catalog(options)
     known = load_checkpoint(roots_of(catalog), subject)
     argv = ["vllm", "serve", subject, *flags]
     if log is not None:
@@ -96,8 +98,14 @@ def _from_catalog(
         return _of_checkpoint(options, known, argv, vllm, log)
 
 
+def _catalog(options: argparse.Namespace) -> Catalog:
+    from recipes_core.catalog.loader import load_chosen
+
+    return load_chosen(options.catalog, lambda line: print(line, file=sys.stderr))
+
+
 def _from_recipe(
-    options: argparse.Namespace, catalog: Any, subject: str, flags: list[str], vllm: str | None
+    options: argparse.Namespace, catalog: Catalog, subject: str, flags: list[str], vllm: str | None
 ) -> Request:
     from recipes_core.configuration import configure
     from recipes_core.deployment import deploy
@@ -108,7 +116,7 @@ def _from_recipe(
         query = f"{query}&hardware={options.hardware}" if query else f"hardware={options.hardware}"
     config = configure(catalog, subject, query)
     for adjustment in config.adjustments:
-        print(f"note: {adjustment.axis}: {adjustment.reason}", file=sys.stderr)
+        print(clean(f"note: {adjustment.axis}: {adjustment.reason}"), file=sys.stderr)
     deployment = deploy(config)
     known = adapter.checkpoint_of(
         adapter.roots_of(catalog),
@@ -168,11 +176,10 @@ def _gpu(options: argparse.Namespace, log: EngineLog | None) -> Gpu:
 
 def _profile(options: argparse.Namespace) -> Gpu:
     """The card that ``--hardware`` names: of the catalog, or in a reader's short form."""
-    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
     from recipes_core.catalog.own_hardware import looks_own, parse_hardware
     from recipes_core.sizing.configuration import gpu_of
 
-    catalog = load_catalog(*chosen_catalogs(options.catalog))
+    catalog = _catalog(options)
     profile = catalog.hardware.get(options.hardware)
     if profile is not None:
         return gpu_of(options.hardware, profile)

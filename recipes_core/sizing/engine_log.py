@@ -237,8 +237,18 @@ def other_engine(log: EngineLog, sizing: Sizing) -> list[OtherEngine]:
     return [
         OtherEngine(name, said[name], str(value))
         for name, value in ours.items()
-        if said.get(name) not in (None, "", "None", "auto", str(value)) and value not in (None, "")
+        if said.get(name) not in (None, "", "None", "auto")
+        and value not in (None, "")
+        and not _alike(said[name], str(value))
     ]
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two values are the same, as text or as numbers: ``0.90`` is ``0.9``."""
+    try:
+        return one == other or float(one) == float(other)
+    except ValueError:
+        return False
 
 
 _ROUNDING = 0.005 * GIB

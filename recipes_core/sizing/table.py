@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from recipes_core.errors import clean
 from recipes_core.sizing.answers import (
     Advice,
     HostNeeds,
@@ -34,9 +35,9 @@ def gib(value: float | None) -> str:
     return "unknown" if value is None else f"{value / GIB:,.2f} GiB"
 
 
-def clean(text: object) -> str:
-    """Text from files and people without control characters."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+def _line(text: object) -> str:
+    """Text from files and people, on one line."""
+    return clean(text, keep="")
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -66,7 +67,7 @@ def sizing_lines(sizing: Sizing) -> list[str]:
 
 
 def _verdict(sizing: Sizing) -> list[str]:
-    lines = [f"Does not start: {clean(problem)}" for problem in sizing.problems]
+    lines = [f"Does not start: {_line(problem)}" for problem in sizing.problems]
     if sizing.fits is None:
         missing = f" {gib(sizing.shortfall)} are missing." if sizing.shortfall else ""
         lines.append(f"Whether it fits cannot be told.{missing}")
@@ -134,7 +135,7 @@ def advice_lines(found: Sequence[Advice]) -> list[str]:
 
 def assumption_lines(sizing: Sizing) -> list[str]:
     """What the figures rest on."""
-    return [clean(text) for text in sizing.assumptions]
+    return [_line(text) for text in sizing.assumptions]
 
 
 def difference_lines(found: Sequence[Difference]) -> list[str]:

@@ -163,6 +163,9 @@ def test_an_engine_is_not_another_for_the_length_of_its_numbers(shared: Path) ->
     sized = size(arch, H100, ["m", "-tp", "8", "--max-model-len", "10485760"], vllm="0.25.0")
     printed = parse_engine_log("\n".join(sized.log_lines))
     assert other_engine(printed, sized) == []
+    rounded = f"INFO non-default args: {{'gpu_memory_utilization': '{sized.utilization:.4f}'}}"
+    assert parse_engine_log(rounded).arguments == {"gpu_memory_utilization": "0.9200"}
+    assert other_engine(parse_engine_log(rounded), sized) == []
 
 
 @pytest.mark.parametrize(
