@@ -30,6 +30,15 @@ ORDERS: dict[str, tuple[str, Callable[[RecipeEntry], Any]]] = {
     "name": ("By name", lambda e: e.id.partition("/")[2].casefold()),
 }
 """Label, and what a search's answer is sorted by; the search has the newest first itself."""
+FILTERS = {
+    "provider": "Provider",
+    "fits": "Fits on (memory as the recipe asks)",
+    "count": "How many of these GPUs",
+    "task": "Task",
+    "precision": "Precision",
+    "verified": "Verified on",
+    "order": "Order",
+}
 SETTINGS = {"count": 8, "order": "newest"}
 """Fields that narrow nothing, and their value at first."""
 
@@ -74,15 +83,7 @@ class FindPanel:
         self.text = kit.text(
             "Find a model", "rx-search", placeholder="name, task, precision, GPU …"
         )
-        self.filters = {
-            "provider": kit.dropdown("Provider"),
-            "fits": kit.dropdown("Fits on (memory as the recipe asks)"),
-            "count": kit.dropdown("How many of these GPUs"),
-            "task": kit.dropdown("Task"),
-            "precision": kit.dropdown("Precision"),
-            "verified": kit.dropdown("Verified on"),
-            "order": kit.dropdown("Order"),
-        }
+        self.filters = {name: kit.dropdown(label) for name, label in FILTERS.items()}
         self.own = kit.text("Your GPUs", placeholder="8xA100-80GB, 4xL40S")
         self.own.continuous_update = False
         provider, *folded = self.filters.values()
@@ -115,9 +116,8 @@ class FindPanel:
         self._quiet = False
         self._offer()
         self.refresh()
-        self.text.observe(guarded(lambda _: self.refresh(), kit.on_error), "value")
         self.own.observe(guarded(self._own, kit.on_error), "value")
-        for field in self.filters.values():
+        for field in (self.text, *self.filters.values()):
             field.observe(guarded(lambda _: self.refresh(), kit.on_error), "value")
         self.list.observe(guarded(self._chosen, kit.on_error), "value")
 

@@ -24,55 +24,45 @@ async function copyText(text) {
   return done;
 }
 
-function save(name, parts, type) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(parts, { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+function select(button) {
+  const shown = button.closest(".rx-copyable, .rx-block-title, .rx-command");
+  const block = shown?.matches(".rx-block-title") ? shown.nextElementSibling : shown?.querySelector("pre");
+  if (block) getSelection().selectAllChildren(block);
 }
 
-function render({ model, el }) {
-  const controller = new AbortController();
-  const on = (target, name, handler, capture = false) =>
-    target.addEventListener(name, handler, { signal: controller.signal, capture });
-  const voila = document.body.dataset.voila === "voila";
-  el.classList.add("rx-page");
-  const live = document.createElement("div");
-  live.className = "rx-visually-hidden";
-  live.setAttribute("role", "status");
-  const banner = document.createElement("div");
-  banner.className = "rx-ended";
-  banner.setAttribute("role", "alert");
-  const toast = document.createElement("div");
-  toast.className = "rx-toast";
-  el.append(live, banner, toast);
-  // A container cannot hold "fixed" to the window; the top layer does, wherever the page stands.
-  for (const lifted of [banner, toast]) lifted.popover = "manual";
+async function copied({ say }, button, text) {
+  const done = await copyText(text);
+  const label = button.dataset.rxLabel || (button.dataset.rxLabel = button.textContent);
+  if (!done) select(button);
+  button.textContent = done ? "Copied" : "Press Ctrl+C";
+  say(done ? "Copied" : "The browser refused to copy; the text is selected");
+  clearTimeout(button.rxTimer);
+  button.rxTimer = setTimeout(() => (button.textContent = label), 1500);
+}
 
-  const root = () => el.closest(".rx-root") || document;
-  const say = (text) => {
-    live.textContent = "";
-    requestAnimationFrame(() => (live.textContent = text));
-  };
-
-  // --- address
-  function address() {
+// The page's address and title follow the configuration, which is said aloud.
+function keepAddress(page) {
+  const { model, voila, say } = page;
+  page.address = () => {
     const query = model.get("query");
     if (!voila) return query;
     const theme = new URLSearchParams(location.search).get("theme");
     const rest = theme ? `&theme=${encodeURIComponent(theme)}` : "";
     return `${location.pathname}?${query}${rest}`;
-  }
+  };
   function writeAddress() {
-    if (voila && model.get("query")) history.replaceState(history.state, "", address());
+    if (voila && model.get("query")) history.replaceState(history.state, "", page.address());
     if (voila && model.get("title")) document.title = model.get("title");
   }
   model.on("change:query", writeAddress);
   model.on("change:title", writeAddress);
   model.on("change:announce", () => say(model.get("announce")));
+  writeAddress();
+}
 
-  // --- hints and option marks beside the axes, which the widgets themselves cannot show
+// Hints beside the axes, which the widgets themselves cannot show.
+function hintAxes(page) {
+  const { model, el, root, signal } = page;
   function decorate() {
     const hints = model.get("hints");
     for (const [name, text] of Object.entries(hints)) {
@@ -132,12 +122,16 @@ function render({ model, el }) {
     decorate();
     reveal();
   });
+  signal.addEventListener("abort", () => observer.disconnect());
+}
 
-  // --- finding a model: from the search to the list by keys; on a narrow page the list closes when one is chosen
-  function unfold(name, open) {
+// Finding a model: from the search to the list by keys; on a narrow page the list closes when one is chosen.
+function findByKeys(page) {
+  const { root, on } = page;
+  page.unfold = (name, open) => {
     const isOpen = root().querySelector(`.rx-${name}`)?.classList.toggle("rx-open", open);
     root().querySelector(`[data-rx-toggle="${name}"]`)?.setAttribute("aria-expanded", String(isOpen));
-  }
+  };
   let byKey = false;
   function searchKey(event) {
     byKey = true;
@@ -157,26 +151,37 @@ function render({ model, el }) {
   on(document, "change", (event) => {
     const models = root().querySelector("[data-rx-toggle=find]");
     if (byKey || !event.target.closest?.(".rx-models") || !models?.checkVisibility()) return;
-    unfold("find", false);
+    page.unfold("find", false);
     models.focus();
     root().querySelector(".rx-head")?.scrollIntoView({ block: "nearest" });
   });
+  on(document, "keydown", (event) => {
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
+    if (event.key === "/" && !typing && page.voila) {
+      event.preventDefault();
+      page.unfold("find", true);
+      root().querySelector(".rx-search input")?.focus();
+    }
+  });
+}
 
-  // --- copy, toggles, theme
-  function select(button) {
-    const shown = button.closest(".rx-copyable, .rx-block-title, .rx-command");
-    const block = shown?.matches(".rx-block-title") ? shown.nextElementSibling : shown?.querySelector("pre");
-    if (block) getSelection().selectAllChildren(block);
-  }
-  async function copied(button, text) {
-    const done = await copyText(text);
-    const label = button.dataset.rxLabel || (button.dataset.rxLabel = button.textContent);
-    if (!done) select(button);
-    button.textContent = done ? "Copied" : "Press Ctrl+C";
-    say(done ? "Copied" : "The browser refused to copy; the text is selected");
-    clearTimeout(button.rxTimer);
-    button.rxTimer = setTimeout(() => (button.textContent = label), 1500);
-  }
+// The answer draws its table anew, and with it the button that was pressed.
+function keepFocus(button, tries = 8) {
+  const panel = button.closest(".rx-panel");
+  const { rxSend, rxValue } = button.dataset;
+  const look = () => {
+    if (button.isConnected && tries-- > 0) return setTimeout(look, 80);
+    if (button.isConnected || document.activeElement !== document.body) return;
+    const same = [...(panel?.querySelectorAll(`[data-rx-send="${rxSend}"]`) ?? [])];
+    const next = same.find((other) => other.dataset.rxValue === rxValue) ?? same[0];
+    (next ?? panel?.querySelector("button, input, select"))?.focus();
+  };
+  setTimeout(look, 80);
+}
+
+// What buttons do by their data: copy, fold, change the theme, send.
+function followClicks(page) {
+  const { model, root, on, voila } = page;
   on(document, "click", (event) => {
     const button = event.target.closest?.("button, a");
     if (!button || !root().contains(button)) return;
@@ -189,37 +194,26 @@ function render({ model, el }) {
     if ("rxCopy" in button.dataset) {
       const source = button.dataset.rxCopy && root().querySelector(button.dataset.rxCopy);
       const near = button.closest(".rx-copyable")?.querySelector("pre, code");
-      copied(button, button.rxText ? button.rxText() : (source || near)?.textContent ?? "");
+      copied(page, button, button.rxText ? button.rxText() : (source || near)?.textContent ?? "");
     } else if ("rxCopyLink" in button.dataset) {
-      copied(button, voila ? new URL(address(), location.href).href : model.get("query"));
+      copied(page, button, voila ? new URL(page.address(), location.href).href : model.get("query"));
     } else if ("rxToggle" in button.dataset) {
-      unfold(button.dataset.rxToggle);
+      page.unfold(button.dataset.rxToggle);
     } else if ("rxTheme" in button.dataset && voila) {
       const params = new URLSearchParams(location.search);
       params.set("theme", document.body.dataset.jpThemeLight === "false" ? "light" : "dark");
       location.search = params.toString();
-    } else if ("rxReload" in button.dataset) {
-      location.reload();
     } else if ("rxSend" in button.dataset) {
       model.send({ kind: button.dataset.rxSend, value: button.dataset.rxValue ?? "" });
       keepFocus(button);
     }
   });
-  // The answer draws its table anew, and with it the button that was pressed.
-  function keepFocus(button, tries = 8) {
-    const panel = button.closest(".rx-panel");
-    const { rxSend, rxValue } = button.dataset;
-    const look = () => {
-      if (button.isConnected && tries-- > 0) return setTimeout(look, 80);
-      if (button.isConnected || document.activeElement !== document.body) return;
-      const same = [...(panel?.querySelectorAll(`[data-rx-send="${rxSend}"]`) ?? [])];
-      const next = same.find((other) => other.dataset.rxValue === rxValue) ?? same[0];
-      (next ?? panel?.querySelector("button, input, select"))?.focus();
-    };
-    setTimeout(look, 80);
-  }
-  // A panel draws its figures anew after each choice; what the reader unfolded in it stays so, and
-  // a table stays where it was scrolled to.
+}
+
+// A panel draws its figures anew after each choice; what the reader unfolded in it stays so, and
+// a table stays where it was scrolled to.
+function keepLooks(page) {
+  const { root, on, signal } = page;
   const unfoldedParts = new Set();
   const scrolledTo = new Map();
   const panels = new MutationObserver(() => {
@@ -247,16 +241,12 @@ function render({ model, el }) {
   };
   on(document, "toggle", inPanel(noteFold), true);
   on(document, "scroll", inPanel(noteScroll), true);
-  on(document, "keydown", (event) => {
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
-    if (event.key === "/" && !typing && voila) {
-      event.preventDefault();
-      unfold("find", true);
-      root().querySelector(".rx-search input")?.focus();
-    }
-  });
+  signal.addEventListener("abort", () => panels.disconnect());
+}
 
-  // --- a notice that appears where the reader is not looking is shown where they are
+// A notice that appears where the reader is not looking is shown where they are.
+function tell(page) {
+  const { model, root, on, say, toast } = page;
   let fading = null;
   model.on("change:told", () => {
     const text = model.get("told");
@@ -273,8 +263,11 @@ function render({ model, el }) {
     }, 60);
   });
   on(document, "pointerdown", () => toast.hidePopover());
+}
 
-  // --- values that a reload of the page should not lose
+// Values that a reload of the page should not lose.
+function keepValues(page) {
+  const { model, voila } = page;
   const store = `${PREFIX}${model.get("store")}`;
   model.on("change:values", () => {
     try {
@@ -289,8 +282,11 @@ function render({ model, el }) {
   } catch {
     // As above.
   }
+}
 
-  // --- is the session still there? Asked when the page is looked at again and at the first use after a pause.
+// Is the session still there? Asked when the page is looked at again and at the first use after a pause.
+function watchSession(page) {
+  const { model, on, banner } = page;
   let waiting = null;
   let asked = Date.now();
   function ended() {
@@ -316,26 +312,65 @@ function render({ model, el }) {
       ended();
     }
   }
-  model.on("msg:custom", (message, buffers) => {
-    if (message.kind === "alive") {
-      clearTimeout(waiting);
-      waiting = null;
-    } else if (message.kind === "file") {
-      save(message.name, buffers?.length ? buffers : [message.text], message.type);
-      say(`${message.name} downloaded`);
-    }
+  model.on("msg:custom", (message) => {
+    if (message.kind !== "alive") return;
+    clearTimeout(waiting);
+    waiting = null;
   });
   on(document, "visibilitychange", () => document.visibilityState === "visible" && ask());
   on(document, "pointerdown", () => Date.now() - asked > 60000 && ask());
   on(document, "keydown", () => Date.now() - asked > 60000 && ask());
+}
 
-  writeAddress();
-  model.send({ kind: "ready", value: voila ? location.origin + location.pathname : "" });
-  return () => {
-    controller.abort();
-    observer.disconnect();
-    panels.disconnect();
+// Files that the kernel sends are saved.
+function takeFiles({ model, say }) {
+  model.on("msg:custom", (message, buffers) => {
+    if (message.kind !== "file") return;
+    const parts = buffers?.length ? buffers : [message.text];
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(parts, { type: message.type }));
+    link.download = message.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    say(`${message.name} downloaded`);
+  });
+}
+
+function render({ model, el }) {
+  const controller = new AbortController();
+  const on = (target, name, handler, capture = false) =>
+    target.addEventListener(name, handler, { signal: controller.signal, capture });
+  const voila = document.body.dataset.voila === "voila";
+  el.classList.add("rx-page");
+  const live = document.createElement("div");
+  live.className = "rx-visually-hidden";
+  live.setAttribute("role", "status");
+  const banner = document.createElement("div");
+  banner.className = "rx-ended";
+  banner.setAttribute("role", "alert");
+  const toast = document.createElement("div");
+  toast.className = "rx-toast";
+  el.append(live, banner, toast);
+  // A container cannot hold "fixed" to the window; the top layer does, wherever the page stands.
+  for (const lifted of [banner, toast]) lifted.popover = "manual";
+
+  const root = () => el.closest(".rx-root") || document;
+  const say = (text) => {
+    live.textContent = "";
+    requestAnimationFrame(() => (live.textContent = text));
   };
+  const page = { model, el, voila, root, on, say, banner, toast, signal: controller.signal };
+  keepAddress(page);
+  hintAxes(page);
+  findByKeys(page);
+  followClicks(page);
+  keepLooks(page);
+  tell(page);
+  keepValues(page);
+  watchSession(page);
+  takeFiles(page);
+  model.send({ kind: "ready", value: voila ? location.origin + location.pathname : "" });
+  return () => controller.abort();
 }
 
 export default { render };
