@@ -210,10 +210,13 @@ class ExplorerState(HasTraits):
 
     def set_values(self, values: ReaderValues) -> None:
         """Fill in the reader's own values everywhere."""
-        if self.configuration is not None:
+        config = self.configuration
+        if config is not None:
             self._remember()
-            self.kept = self.kept.with_values(self.configuration.model_id, values)
-            self._redeploy()
+            self.kept = self.kept.with_values(config.model_id, values)
+            self.shown = Shown(config, self._deploy(config))
+            self._changed()
+            self.tell("")
 
     def reset(self) -> None:
         """Back to the recipe's defaults; the reader's own values stay."""
@@ -280,13 +283,6 @@ class ExplorerState(HasTraits):
         self.notices, self.problem = [*moved, *config.adjustments], ""
         self._changed()
         self.told += 1
-
-    def _redeploy(self) -> None:
-        config = self.configuration
-        if config is not None:
-            self.shown = Shown(config, self._deploy(config))
-            self._changed()
-            self.tell("")
 
     def _deploy(self, config: Configuration) -> Deployment:
         return deploy(config, self.kept.values_of(config.model_id))
