@@ -25,11 +25,13 @@ from recipes_core.catalog.catalog import Catalog
 from recipes_core.cli.app import app
 from recipes_core.cli.batch import Batch
 from recipes_core.explorer.state import ExplorerState
+from recipes_core.findings import Finding
 from recipes_core.layers import plugins_of
 from recipes_core.mcp import Tools
 from recipes_core.publish.export import Options, export
 from recipes_core.render.beside import version_of
 from recipes_core.server import _load_jupyter_server_extension
+from recipes_core.sizing.configuration import size_processes
 from tests.server.conftest import Client, running
 
 OURS = (
@@ -101,6 +103,9 @@ def by_python(place: Place, recipe: str, query: str) -> dict[str, Any]:
     deployment = deploy(config)
     sized = size_configuration(config, deployment)
     found = check(deployment, version_of(deployment), plugins=plugins_of(config))
+    problems = dict.fromkeys(p for _, s in size_processes(config, deployment) for p in s.problems)
+    found += [Finding("error", "does-not-start", f"the engine would not start: {problem}")
+              for problem in problems]  # fmt: skip
     return to_json(config, deployment, sized.to_json() if sized else None, found)
 
 
@@ -209,6 +214,18 @@ def test_the_static_site_says_the_same(upstream: Catalog, tmp_path: Path) -> Non
     export(few, tmp_path, Options(), jobs=1)
     made = json.loads((tmp_path / f"{recipe}/configuration.json").read_text())
     assert plain(made) == plain(by_agent(Place(upstream, "", Client(0)), recipe, ""))
+
+
+def test_a_layout_that_the_engine_refuses_is_an_error_everywhere(upstream_place: Place) -> None:
+    recipe, query = UPSTREAM[1]
+    refused = "the engine would not start: 8 Mamba-2 groups are not divisible by TP 16."
+    for way in WAYS:
+        found = way(upstream_place, recipe, query)["findings"]
+        assert [i["severity"] for i in found if i["message"] == refused] == ["error"], way.__name__
+    words = ["show", recipe, "--query", query, "--catalog", upstream_place.word]
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout.count("--tensor-parallel-size 16")) == (0, 2)
+    assert done.stderr.count(refused) == 1
 
 
 NEAREST = "vLLM 0.33.0 has no --tool-call-parser-plugin; did you mean --tool-parser-plugin?"

@@ -14,6 +14,9 @@ from recipes_core.layers import named_plugins, plugins_of
 NOT_SIZED = "not-sized"
 """Code of the finding that stands in for memory figures that could not be computed."""
 
+REFUSED = "does-not-start"
+"""Code of the findings that say why an engine would refuse a command that its parser takes."""
+
 
 class Assessed(NamedTuple):
     """A configuration with everything that our pages say of it."""
@@ -54,7 +57,7 @@ def version_of(deployment: Deployment) -> str:
 
 
 def command_findings(deployment: Deployment, version: str | None = None) -> list[Finding]:
-    """What vLLM's own parser of a release would say of the commands.
+    """What vLLM's own parser of a release would say of the commands, and its engine at start.
 
     Args:
         deployment: What ``deploy`` made.
@@ -67,9 +70,23 @@ def command_findings(deployment: Deployment, version: str | None = None) -> list
 
     plugins = plugins_of(deployment.configuration)
     try:
-        return check(deployment, version or version_of(deployment), plugins=plugins)
+        found = check(deployment, version or version_of(deployment), plugins=plugins)
     except ValueError as error:
         raise RecipesError(str(error)) from None
+    return [*found, *_refusals(deployment)]
+
+
+def _refusals(deployment: Deployment) -> list[Finding]:
+    """What the sizes of model and ranks forbid, once for all engines of a kind."""
+    from recipes_core.sizing.configuration import size_processes
+
+    try:
+        sized = size_processes(deployment.configuration, deployment)
+    except RecipesError:
+        # `figures` says so; the check of the command has named the value.
+        return []
+    problems = dict.fromkeys(problem for _, sizing in sized for problem in sizing.problems)
+    return [Finding("error", REFUSED, f"the engine would not start: {text}") for text in problems]
 
 
 def floor_findings(deployment: Deployment) -> list[Finding]:

@@ -39,7 +39,10 @@ OURS_ALONE = {
     "slug",
     "vram_source",
 }
-"""Keys that the peer does not have, or that only say how a list shows the recipe."""
+"""Keys that the peer does not have, or that only say how a list shows the recipe.
+
+Hardware that ours does not offer is no such key: it takes a choice away.
+"""
 
 
 def _peer() -> list[str]:
@@ -80,7 +83,7 @@ def _facts(data: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in leaves(data)
-        if not OURS_ALONE & set(key.replace("[", ".").split("."))
+        if value == "unsupported" or not OURS_ALONE & set(key.replace("[", ".").split("."))
     }
 
 
