@@ -7,19 +7,19 @@ extra=""
 if [ "${1:-}" = test ]; then extra=test; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Has the system install a package, or says who must.
-system_package() {
+# Has the system install packages, or says who must.
+system_packages() {
   local root=()
   if [ "$(id -u)" != 0 ]; then root=(sudo); fi
   if ! command -v apt-get > /dev/null; then
-    echo "Please install $1 with this system's package manager, then start again." >&2
+    echo "Please install $* with this system's package manager, then start again." >&2
     return 1
   elif [ ${#root[@]} != 0 ] && ! command -v sudo > /dev/null; then
-    echo "Please have root run: apt-get install $1   Then start again." >&2
+    echo "Please have root run: apt-get install $*   Then start again." >&2
     return 1
   fi
   ${root[@]+"${root[@]}"} apt-get update -qq
-  ${root[@]+"${root[@]}"} apt-get install -y -qq "$1"
+  ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"
 }
 
 find_python() {
@@ -40,7 +40,7 @@ make_venv() {
   python=$(find_python)
   # Debian ships Python without what makes a virtual environment.
   if ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
-    system_package python3-venv
+    system_packages python3-venv
   fi
   "$python" -m venv .venv
 }
