@@ -185,15 +185,16 @@ def docker_text(deployment: Deployment) -> str:
 
 def script_text(deployment: Deployment) -> str:
     """Guarded scripts, one per process; where there are several, each under the name of a file."""
+    from recipes_core.render.scripts import scripts_of
     from recipes_core.render.serve import process_heading
     from recipes_core.render.shell import guarded_script
 
     if len(deployment.processes) == 1:
         return guarded_script(deployment, deployment.processes[0])
     return "\n".join(
-        f"# File {number:02d}-{process.name}.sh: {process_heading(deployment, process)}\n"
+        f"# File {name}: {process_heading(deployment, process)}\n"
         f"{guarded_script(deployment, process)}"
-        for number, process in enumerate(deployment.processes, 1)
+        for name, process in scripts_of(deployment).items()
     )
 
 

@@ -287,7 +287,7 @@ def memory_of(config: Configuration, sizing: Mapping[str, Any] | None, gpus: int
         "needed": config.memory_needed_gb,
         "there": config.node.gpu_vram_gb * gpus,
         "gpus": gpus,
-        "source": config.variant.vram_source or "declared",
+        "source": config.variant.memory_origin,
     }
     if sizing is None:
         return {"declared": declared, "sizing": None, "rows": []}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recipes_core.deployment import Deployment
+from recipes_core.deployment import Deployment, Process
 from recipes_core.render.clients import clients_of
 from recipes_core.render.shell import HEAD, guarded_script, guards_of, open_values
 
@@ -42,6 +42,13 @@ def install_parts(deployment: Deployment) -> list[InstallPart]:
     return parts
 
 
+def scripts_of(deployment: Deployment) -> dict[str, Process]:
+    """The processes in start order, each by the file that its script is kept in."""
+    return {
+        f"{n:02d}-{process.name}.sh": process for n, process in enumerate(deployment.processes, 1)
+    }
+
+
 def script_files(deployment: Deployment, *, docker: bool = False) -> dict[str, str]:
     """Every script and file of a deployment, by the name under which it is downloaded.
 
@@ -56,10 +63,8 @@ def script_files(deployment: Deployment, *, docker: bool = False) -> dict[str, s
     form = "docker" if docker else "shell"
     install = [part.text.rstrip("\n") for part in install_parts(deployment) if part.form == form]
     files["install.sh"] = HEAD + "\n".join(install) + "\n"
-    for number, process in enumerate(deployment.processes, 1):
-        files[f"{number:02d}-{process.name}.sh"] = guarded_script(
-            deployment, process, docker=docker
-        )
+    for name, process in scripts_of(deployment).items():
+        files[name] = guarded_script(deployment, process, docker=docker)
     clients = clients_of(deployment)
     names = [item.name for item in deployment.missing if f"${item.name}" in clients.wait]
     head = HEAD + guards_of(deployment, names)
