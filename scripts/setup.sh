@@ -1,10 +1,11 @@
+# shellcheck shell=bash
 # Sourced by ./dashboard and ./test: a virtual environment with this package in it.
 # usage: source scripts/setup.sh [extra]   (extra: test)
 
 set -euo pipefail
 # Sourced without a word of its own, it would see the caller's options.
 extra=""
-if [ "${1:-}" = test ]; then extra=test; fi
+if [ "${1:-}" = test ]; then extra="test"; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Has the system install packages, or says who must.
