@@ -165,6 +165,8 @@ def opened(page: Any, dashboard: str) -> Callable[..., Any]:
 def choose(page: Any, axis: str, text: str) -> None:
     """Choose the first option of an axis that holds a text."""
     field = page.locator(f".rx-axis-{axis} select")
+    # A list is there a moment before its options.
+    field.locator("option").first.wait_for(state="attached")
     # The widgets put no-break spaces into options.
     texts = [t.replace("\u00a0", " ") for t in field.locator("option").all_inner_texts()]
     found = next((n for n, option in enumerate(texts) if text in option), None)
