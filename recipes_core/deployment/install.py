@@ -164,7 +164,12 @@ def _own(
 def _dependencies(config: Configuration) -> list[Step]:
     brand = config.profile.brand.lower()
     return [
-        Step(item.command.strip(), _note(item), "docker" in item.install_modes)
+        Step(
+            item.command.strip(),
+            _note(item),
+            docker="docker" in item.install_modes,
+            pip="pip" in item.install_modes,
+        )
         for item in config.recipe.dependencies
         if (item.brand is None or item.brand.lower() == brand) and applies(item.when, config)
     ]

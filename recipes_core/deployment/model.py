@@ -148,6 +148,8 @@ class Step(NamedTuple):
     note: str | None = None
     docker: bool = False
     """Needed beside the image too, not in the Python environment alone."""
+    pip: bool = True
+    """Needed in the Python environment; False = beside the image alone."""
 
 
 @dataclass(slots=True, eq=False)

@@ -218,19 +218,20 @@ def _install(config: Configuration, deployment: Deployment) -> list[str]:
     own = {process.install for process in deployment.processes if process.install}
     for step in install.extras:
         if step.command not in own:
-            blocks.append(f"{_extra_title(step.note)}:")
+            way = "" if step.pip else " with Docker"
+            blocks.append(f"{_extra_title(step.note, way)}:")
             blocks.append(fence(step.command))
     if install.driver and install.tabs.get("docker") is not None:
         blocks.append(f"Driver of the host: {inline(install.driver)}.")
     return blocks
 
 
-def _extra_title(note: str | None) -> str:
+def _extra_title(note: str | None, way: str) -> str:
     text = inline(note or "").removesuffix(".")
     if text.startswith(OPTIONAL):
         rest = text.removeprefix(OPTIONAL).removeprefix(": ")
-        return f"Optional ({rest})" if rest else "Optional"
-    return f"Also needed ({text})" if text else "Also needed"
+        return f"Optional{way} ({rest})" if rest else f"Optional{way}"
+    return f"Also needed{way} ({text})" if text else f"Also needed{way}"
 
 
 # --- preset, notes, guide -----------------------------------------------------------------------

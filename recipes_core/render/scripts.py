@@ -37,7 +37,8 @@ def install_parts(deployment: Deployment) -> list[InstallPart]:
     parts += [
         InstallPart(form, "Also", step.command, step.note, extra=True)
         for step in install.extras
-        for form in (("shell", "docker") if step.docker else ("shell",))
+        for form, needed in (("shell", step.pip), ("docker", step.docker))
+        if needed
     ]
     return parts
 

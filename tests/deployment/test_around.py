@@ -15,6 +15,8 @@ from recipes_core.deployment.names import hint_of, placeholders_in
 from recipes_core.options import options_of
 from recipes_core.render.clients import clients_of
 from recipes_core.render.json import to_json
+from recipes_core.render.markdown import to_markdown
+from recipes_core.render.scripts import script_files
 from recipes_core.render.shell import docker_argv, guarded_script, quote, script
 
 from .laws import check_all, endpoints_of, router_size, value_of
@@ -338,3 +340,31 @@ def test_a_pool_takes_the_nodes_that_a_variant_is_known_to_need(ours: Catalog) -
     }  # fmt: skip
     base = configure(ours, ERNIE, "strategy=pd_cluster&preset=baseline")
     assert [pool.nodes for pool in base.pools.values()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("modes", "shell", "docker"),
+    [(["pip"], True, False), (["docker"], False, True), (["pip", "docker"], True, True)],
+)
+def test_a_further_step_is_taken_where_the_recipe_needs_it(
+    ours: Catalog, modes: list[str], shell: bool, docker: bool
+) -> None:
+    step = {
+        "command": "git clone https://example.org/tree",
+        "note": "A tree.",
+        "install_modes": modes,
+    }
+    deployment = deploy(configure(ours, recipe(dependencies=[step]), "hardware=h200"))
+    for form, needed in ((False, shell), (True, docker)):
+        text = script_files(deployment, docker=form)["install.sh"]
+        assert (step["command"] in text) is needed
+    page = to_markdown(deployment.configuration, deployment)
+    assert ("Also needed (A tree):" in page) is shell
+    assert ("Also needed with Docker (A tree):" in page) is not shell
+
+
+@pytest.mark.parametrize("docker", [False, True])
+def test_nothing_is_cloned_twice_into_one_folder(ours: Catalog, docker: bool) -> None:
+    deployment = deploy(configure(ours, "MiniMaxAI/MiniMax-H3", "hardware=h200"))
+    text = script_files(deployment, docker=docker)["install.sh"]
+    assert text.count("vllm-omni.git /path/to/vllm-omni") == 1

@@ -100,6 +100,18 @@ def test_unscalable_hardware_that_is_too_small_needs_a_verified_run(one: Make) -
     assert "rtx_5090" in enabled(opened(verified))
 
 
+@pytest.mark.parametrize(
+    ("source", "said"), [(None, "declared"), ("computed", "computed"), ("measured", "measured")]
+)
+def test_a_refusal_for_memory_says_where_its_figure_comes_from(
+    one: Make, source: str | None, said: str
+) -> None:
+    catalog = one(variants={"default": {"vram_source": source}})
+    for query, room in (("hardware=2xT4", "has 32 GB"), ("hardware=h200&gpus=1", "1× H200 have")):
+        reasons = [item.reason for item in opened(catalog, query).adjustments]
+        assert any(f"needs 300 GB ({said}), {room}" in reason for reason in reasons), reasons
+
+
 def test_an_architecture_selector(one: Make) -> None:
     """REPORTS B9: gfx950 only."""
     config = opened(one(variants={"default": {"supported_hardware": ["arch:gfx950"]}}))
