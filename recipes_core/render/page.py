@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from recipes_core.selection import Selection
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+    from markdown_it.token import Token
     from markupsafe import Markup
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -323,9 +324,30 @@ def markdown_html(text: str, levels: int = 2) -> Markup:
         text: Markdown; a tag in it is shown as text.
         levels: How far its headings are moved down.
     """
+    return harmless_html(text, levels)
+
+
+def harmless_html(
+    text: str, levels: int, change: Callable[[list[Token]], None] | None = None
+) -> Markup:
+    """``markdown_html`` with a page's own changes to the parsed text.
+
+    Args:
+        text: Markdown; a tag in it is shown as text.
+        levels: How far its headings are moved down.
+        change: May add ids to headings, targets to links and classes to spans; all else that it
+            adds is taken out again.
+    """
     import nh3
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
-    html = MarkdownIt("commonmark", {"html": False}).enable("table").render(shifted(text, levels))
-    return Markup(nh3.clean(html))  # noqa: S704 - cleaned by nh3 in the same line
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(shifted(text, levels))
+    if change is not None:
+        change(tokens)
+    html = parser.renderer.render(tokens, parser.options, {})
+    allowed = {name: set(names) for name, names in nh3.ALLOWED_ATTRIBUTES.items()}
+    for tag, name in (*((f"h{n}", "id") for n in range(1, 7)), ("a", "target"), ("span", "class")):
+        allowed.setdefault(tag, set()).add(name)
+    return Markup(nh3.clean(html, attributes=allowed))  # noqa: S704 - cleaned by nh3 in the same line

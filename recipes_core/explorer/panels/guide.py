@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from html import unescape
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from recipes_core.applies import notes_of
@@ -12,16 +13,15 @@ from recipes_core.configuration import Configuration
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.links import read_link
 from recipes_core.explorer.widgets import Kit, escape
-from recipes_core.render.page import markdown_html
+from recipes_core.render.page import harmless_html
 
 if TYPE_CHECKING:
+    from markdown_it.token import Token
+
     from recipes_core.explorer.frontend import Page
     from recipes_core.explorer.state import ExplorerState
 
 
-_HREF = re.compile(r'<a href="([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
-_HEADING = re.compile(r"<(h[1-6])>(.*?)</\1>", re.DOTALL)
-_TAG = re.compile(r"<[^>]+>")
 ANCHOR = "rx-guide-"
 """Begins the id of a guide's heading, which is not to meet an id of the page."""
 
@@ -49,31 +49,61 @@ def guide_html(config: Configuration) -> str:
 
 def _body(config: Configuration, text: str, levels: int = 2) -> str:
     """Markdown of an author, its code copyable, its links leading somewhere."""
-    html = _copyable(str(markdown_html(text, levels)))
-    html = _HEADING.sub(lambda m: f'<{m[1]} id="{_anchor(m[2])}">{m[2]}</{m[1]}>', html)
-    return _HREF.sub(lambda m: _link(config, unescape(m[1]), m[2], m[3]), html)
+
+    def lead(tokens: list[Token]) -> None:
+        for heading, words in pairwise(tokens):
+            if heading.type == "heading_open":
+                heading.attrSet("id", _anchor(words))
+        for token in tokens:
+            if token.children:
+                token.children = list(_links(config, token.children))
+
+    return _copyable(str(harmless_html(text, levels, lead)))
 
 
-def _anchor(heading: str) -> str:
-    words = re.sub(r"[^\w\s-]", "", unescape(_TAG.sub("", heading)).lower()).split()
-    return ANCHOR + "-".join(words)
+def _anchor(heading: Token) -> str:
+    shown = "".join(part.content for part in heading.children or ())
+    return ANCHOR + "-".join(re.sub(r"[^\w\s-]", "", shown.lower()).split())
 
 
-def _link(config: Configuration, address: str, attributes: str, text: str) -> str:
-    """A link as it works from here: to a heading, to a recipe of the catalog, or out of the page.
+def _links(config: Configuration, parts: Sequence[Token]) -> Iterator[Token]:
+    """A line's parts, where what a link cannot open here stays text with the address behind it."""
+    from markdown_it.token import Token
 
-    What is neither, such as a file beside the recipe, has nothing to open here and stays text.
+    dead = ""
+    for part in parts:
+        if part.type == "link_open":
+            address = str(part.attrGet("href") or "")
+            leads = _target(config, address)
+            if leads is None:
+                dead = address
+                continue
+            part.attrSet("href", leads)
+            if not leads.startswith("#"):
+                part.attrSet("target", "_blank")
+        elif part.type == "link_close" and dead:
+            note = f'<span class="rx-source">({escape(dead)})</span>'
+            yield Token("html_inline", "", 0, content=f" {note}")
+            dead = ""
+            continue
+        yield part
+
+
+def _target(config: Configuration, address: str) -> str | None:
+    """Where a link leads from here: to a heading, out of the page, or to a recipe of the catalog.
+
+    None for what is neither, such as a file beside the recipe.
     """
     if address.startswith("#"):
-        return f'<a href="#{ANCHOR}{escape(address[1:])}">{text}</a>'
-    if not address.startswith(("https://", "http://", "mailto:")):
-        try:
-            recipe_id, query = read_link(address)
-            config.catalog.find(recipe_id)
-        except RecipesError:
-            return f"{text} <span class='rx-source'>({escape(address)})</span>"
-        address = "&".join(filter(None, (f"?model={recipe_id}", query)))
-    return f'<a href="{escape(address)}" target="_blank"{attributes}>{text}</a>'
+        return f"#{ANCHOR}{address[1:]}"
+    if address.startswith(("https://", "http://", "mailto:")):
+        return address
+    try:
+        recipe_id, query = read_link(address)
+        config.catalog.find(recipe_id)
+    except RecipesError:
+        return None
+    return "&".join(filter(None, (f"?model={recipe_id}", query)))
 
 
 def _notes(title: str, notes: list[Note], config: Configuration) -> list[str]:
