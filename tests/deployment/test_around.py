@@ -18,6 +18,7 @@ from recipes_core.render.json import to_json
 from recipes_core.render.markdown import to_markdown
 from recipes_core.render.scripts import script_files
 from recipes_core.render.shell import docker_argv, guarded_script, quote, script
+from recipes_core.vllm_cli.effects import ROUTER_FLAGS
 
 from .laws import check_all, endpoints_of, router_size, value_of
 from .synthetic import recipe
@@ -368,3 +369,17 @@ def test_nothing_is_cloned_twice_into_one_folder(ours: Catalog, docker: bool) ->
     deployment = deploy(configure(ours, "MiniMaxAI/MiniMax-H3", "hardware=h200"))
     text = script_files(deployment, docker=docker)["install.sh"]
     assert text.count("vllm-omni.git /path/to/vllm-omni") == 1
+
+
+def test_every_flag_of_a_router_has_words(ours: Catalog) -> None:
+    used: set[str] = set()
+    for entry, query in (
+        ("deepseek-ai/DeepSeek-V3.2", "strategy=pd_cluster"),
+        ("deepseek-ai/DeepSeek-V3.2", "kv_offload=kv_store_centralized_mooncake&kv_instances=2"),
+        (ERNIE, "hardware=gb200"),
+    ):
+        for process in deploy(configure(ours, entry, query)).processes:
+            if process.argv[:1] == ["vllm-router"]:
+                used |= {word for word in process.argv if word.startswith("--")}
+    assert used >= {"--prefill", "--decode", "--worker-urls", "--worker-startup-timeout-secs"}
+    assert used <= ROUTER_FLAGS.keys()

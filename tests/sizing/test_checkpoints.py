@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.loader import builtin_dir, load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
@@ -253,3 +255,13 @@ def test_parameters_are_those_that_models_are_named_by(shared: Path) -> None:
         arch = architecture(shared, model)
         assert parameter_count(arch) / 1e9 == pytest.approx(total, rel=0.01)
         assert active_parameters(arch) / 1e9 == pytest.approx(active, rel=0.03)
+
+
+def test_a_folder_of_ones_own_knows_the_checkpoints_of_the_package(ours: Catalog) -> None:
+    """And a node is whole to sizing where only a part of its GPUs is used."""
+    config = configure(ours, "openai/gpt-oss-120b", "hardware=h200&gpus=2")
+    alone = replace(ours, roots={"mine": Path("/nonexistent")}, kept={})
+    own = configure(alone, config.entry, config.selection)
+    sized = size_configuration(own, deploy(own))
+    assert sized is not None
+    assert (sized.basis, own.profile.gpu_count, sized.gpu.per_node) == ("computed", 2, 8)

@@ -303,3 +303,12 @@ def test_a_node_is_whole_where_a_recipe_takes_a_part_of_it(
     words = ("openai/gpt-oss-120b", "--hardware", "h200", "--query", "gpus=2")
     _, out, _ = output(capsys, *words)
     assert "in a node of 8" in out
+
+
+def test_users_are_those_of_all_data_parallel_ranks(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (config, "--hardware", "h100", "--max-model-len", "8192", "--max-num-seqs", "10")
+    for ranks in (1, 4):
+        _, out, _ = output(capsys, *words, "-dp", str(ranks))
+        assert f"most users at 8,192 tokens each: {10 * ranks}\n" in out
