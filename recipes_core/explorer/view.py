@@ -144,8 +144,8 @@ class Explorer:
         """Show the state; the command first, since that is what a reader waits for."""
         state = self.state
         config, deployment = state.configuration, state.deployment
-        self._show_notices()
         if config is None or deployment is None:
+            self._show_notices()
             return
         steps = steps_of(deployment)
         if self._shown == config.entry.id:
@@ -155,6 +155,7 @@ class Explorer:
             self.command.steps = steps
             self.command.form = first_form(deployment)
             self.command.revision = state.revision
+        self._show_notices()
         self.status.value = status_html(config, deployment)
         self.title.value = title_html(config, deployment)
         with self.page.hold_sync():

@@ -45,8 +45,10 @@ def install_parts(deployment: Deployment) -> list[InstallPart]:
 
 def scripts_of(deployment: Deployment) -> dict[str, Process]:
     """The processes in start order, each by the file that its script is kept in."""
+    width = max(2, len(str(len(deployment.processes))))
     return {
-        f"{n:02d}-{process.name}.sh": process for n, process in enumerate(deployment.processes, 1)
+        f"{n:0{width}d}-{process.name}.sh": process
+        for n, process in enumerate(deployment.processes, 1)
     }
 
 

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from recipes_core import ReaderValues, configure, deploy, load_catalog
-from recipes_core.explorer.panels.command import first_form, mark_changes, steps_of
+from recipes_core.explorer.panels.command import MOST_TABS, first_form, mark_changes, steps_of
 from recipes_core.render.clients import clients_of
-from recipes_core.render.scripts import script_files
+from recipes_core.render.scripts import script_files, scripts_of
 
 V32 = "deepseek-ai/DeepSeek-V3.2"
 POOLS = "hardware=h200&strategy=pd_cluster&prefill_nodes=2&decode_nodes=2"
@@ -122,3 +122,24 @@ def test_what_a_choice_took_away_is_named(catalog):
     again = steps_of(deployed(catalog, "hardware=h200&features=none"))
     mark_changes(after, again)
     assert not [b for s in again for b in s["blocks"] if "gone" in b]
+
+
+def test_of_a_thousand_engines_the_first_have_tabs_and_the_rest_stand_in_the_zip(catalog):
+    query = f"{STORE.removesuffix('2')}64&strategy=multi_node_tp&nodes=16"
+    found = deployed(catalog, query)
+    steps = steps_of(found)
+    files = script_files(found)
+    assert len(found.processes) > 1_000
+    engines = {process.name for process in found.processes if process.is_engine}
+    assert len([one for one in steps if one["id"] in engines]) == MOST_TABS
+    shown = {one["id"] for one in steps}
+    assert {process.name for process in found.processes} - engines <= shown
+    listed = step(found, "further")["blocks"][0]["text"].split("\n")
+    assert len(listed) == len(engines) - MOST_TABS
+    assert all(line.removeprefix("# ") in files for line in listed)
+    assert list(scripts_of(found)) == sorted(scripts_of(found))
+
+
+def test_forty_engines_have_all_their_tabs(catalog):
+    found = deployed(catalog, f"{STORE.removesuffix('2')}40")
+    assert "further" not in {one["id"] for one in steps_of(found)}

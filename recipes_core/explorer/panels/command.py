@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from recipes_core.deployment import Deployment, Process
 from recipes_core.explorer.frontend import zip_of
 from recipes_core.flags import Provenance
 from recipes_core.render.clients import Clients, clients_of
 from recipes_core.render.machines import machines
-from recipes_core.render.scripts import WAYS, InstallPart, install_parts, script_files
+from recipes_core.render.scripts import WAYS, InstallPart, install_parts, script_files, scripts_of
 from recipes_core.render.serve import process_title
 from recipes_core.render.shell import (
     docker_command,
@@ -25,6 +25,8 @@ from recipes_core.render.shell import (
 
 Step = dict[str, Any]
 MAX_SOURCE = 160
+MOST_TABS = 40
+"""Engines that have a tab each; in a wall of a thousand nobody finds a machine."""
 _NAME = re.compile(r"\s*(?:(?=--)|export |-e )([\w-][\w.-]*)")
 
 
@@ -36,13 +38,37 @@ def steps_of(deployment: Deployment) -> list[Step]:
         steps.append(_values(values))
     if deployment.files:
         steps.append(_files(deployment))
-    main = deployment.first_engine
-    steps += [
-        _process(deployment, process, number, process is main)
-        for number, process in enumerate(deployment.processes, 1)
-    ]
+    engines = [process.name for process in deployment.processes if process.is_engine]
+    further = set(engines[MOST_TABS:])
+    about = _About(deployment, len(engines), {item.name for item in deployment.missing})
+    for number, process in enumerate(deployment.processes, 1):
+        if process.name not in further:
+            steps.append(_process(about, process, number))
+        if further and process.name == engines[-1]:
+            steps.append(_further(deployment, further))
     steps += _clients(deployment)
     return steps
+
+
+class _About(NamedTuple):
+    """What each process says of the others."""
+
+    deployment: Deployment
+    engines: int
+    open_values: set[str]
+
+
+def _further(deployment: Deployment, names: set[str]) -> Step:
+    """The processes without a tab: where their scripts are."""
+    files = [file for file, process in scripts_of(deployment).items() if process.name in names]
+    text = "\n".join(f"# {file}" for file in files)
+    return {
+        "id": "further",
+        "title": f"{len(files):,} more",
+        "order": 0,
+        "blocks": [_block(text, "Scripts of the other processes", title="In the zip")],
+        "note": "The zip holds a script for each of these too.",
+    }
 
 
 def _block(text: str, label: str, **more: Any) -> dict[str, Any]:
@@ -129,9 +155,11 @@ def tab_title(deployment: Deployment, process: Process) -> str:
     return process_title(deployment, process)
 
 
-def _process(deployment: Deployment, process: Process, number: int, main: bool) -> Step:
+def _process(about: _About, process: Process, number: int) -> Step:
+    deployment = about.deployment
     title = tab_title(deployment, process)
     text = script(process)
+    main = process is deployment.first_engine
     blocks = [
         _block(text, f"{title}: shell command", form="shell", main=main, why=_why(process, text))
     ]
@@ -142,7 +170,7 @@ def _process(deployment: Deployment, process: Process, number: int, main: bool) 
         blocks.insert(
             0, _block(process.install, f"{title}: install", title="Install", form="shell")
         )
-    notes = _place(deployment, process, number)
+    notes = _place(about, process, number)
     if process.start == "before":
         notes.append("Starts before vLLM.")
     elif process.start == "after":
@@ -162,16 +190,17 @@ def _process(deployment: Deployment, process: Process, number: int, main: bool) 
     }
 
 
-def _place(deployment: Deployment, process: Process, number: int) -> list[str]:
+def _place(about: _About, process: Process, number: int) -> list[str]:
     """Which of several processes it is, and the values that it waits for."""
     found = []
+    deployment = about.deployment
     count = len(deployment.processes)
     if count > 1:
         found.append(f"Step {number} of {count}: {process_title(deployment, process)}.")
-    if process.is_engine and sum(p.is_engine for p in deployment.processes) > 1:
+    if process.is_engine and about.engines > 1:
         found.append("Start all engines without waiting for the one before.")
-    open_ones = {item.name for item in deployment.missing}
-    names = [f"${name}" for name in needed_names(deployment, process) if name in open_ones]
+    needed = needed_names(deployment, process)
+    names = [f"${name}" for name in needed if name in about.open_values]
     if names:
         found.append(f"Give values first: {', '.join(names)}.")
     return found
@@ -224,9 +253,11 @@ def mark_changes(before: list[Step], after: list[Step]) -> None:
         changed = _new_lines(old_lines, lines)
         if changed:
             block["changed"] = changed
-        gone = [name for name in _names(old_lines) if name not in _names(lines)]
-        if gone and block.get("form"):
-            block["gone"] = gone
+        if block.get("form"):
+            still = _names(lines)
+            gone = [name for name in _names(old_lines) if name not in still]
+            if gone:
+                block["gone"] = gone
 
 
 def _by_place(steps: list[Step]) -> Iterator[tuple[tuple[str, str | None, int], dict[str, Any]]]:

@@ -84,8 +84,9 @@ function render({ model, el }) {
         tabs.append(tab);
       }
     }
+    const byId = new Map(steps().map((item) => [item.id, item]));
     for (const tab of tabs.children) {
-      const item = steps().find((s) => s.id === tab.dataset.id);
+      const item = byId.get(tab.dataset.id);
       tab.replaceChildren();
       if (item.order) tab.append(make("span", "rx-order", String(item.order)));
       tab.append(item.title);
