@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 
 import pytest
@@ -26,6 +27,14 @@ def state(catalog):
     made = ExplorerState(catalog)
     made.open_query(f"model={V32}&hardware=b200")
     return made
+
+
+def test_the_json_says_why_there_are_no_figures(state):
+    state.ask(kv_cache_dtype="foo")
+    text = FORMS["json"][2](state.configuration, state.deployment)
+    document = json.loads(text)
+    assert document["sizing"] is None
+    assert "not-sized" in {found["code"] for found in document["findings"]}
 
 
 def test_the_snippet_makes_the_same_commands(state, capsys):

@@ -248,7 +248,7 @@ def declared_html(config: Configuration) -> str:
         shown = f"<b>{label}</b>" if name == config.variant_id else label
         rows.append([
             shown, escape(variant.precision.upper()), gb(needed), gb(node.gpu_vram_gb),
-            gb(node.vram_gb), verdict, escape(variant.vram_source or "declared"),
+            gb(node.vram_gb), verdict, escape(variant.memory_origin),
         ])  # fmt: skip
     place = f"{node.brand} {node.display_name}"
     head = ["Variant", "Precision", "Asks for at least", "One GPU has", "One node has",

@@ -75,12 +75,11 @@ def _markdown(config: Configuration, deployment: Deployment) -> str:
 
 
 def _json(config: Configuration, deployment: Deployment) -> str:
-    from recipes_core.render.beside import command_findings, sizing_json
+    from recipes_core.render.beside import command_findings, figures
     from recipes_core.render.json import to_json
 
-    document = to_json(
-        config, deployment, sizing_json(config, deployment), command_findings(deployment)
-    )
+    sizing, unsized = figures(config, deployment)
+    document = to_json(config, deployment, sizing, [*command_findings(deployment), *unsized])
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
