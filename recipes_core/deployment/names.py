@@ -74,7 +74,12 @@ def placeholders_in(words: Iterable[str]) -> dict[str, None]:
 
 def words_of(text: str) -> list[str]:
     """A command that a recipe writes as text, as the words that a shell would make of it."""
-    return shlex.split(text.replace("\\\n", " "))
+    return list(_split(text))
+
+
+@lru_cache(maxsize=256)
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(shlex.split(text.replace("\\\n", " ")))
 
 
 def names_in_text(texts: Iterable[str]) -> dict[str, None]:
