@@ -155,7 +155,6 @@ class Explorer:
             self.command.steps = steps
             self.command.form = first_form(deployment)
             self.command.revision = state.revision
-        self._show_notices()
         self.status.value = status_html(config, deployment)
         self.title.value = title_html(config, deployment)
         with self.page.hold_sync():
@@ -165,6 +164,7 @@ class Explorer:
             self.page.announce = f"{config.recipe.meta.title}: {summary(config, deployment)}"
             if self.axes is not None:
                 self.page.hints = self.axes.show(config)
+        self._show_notices()
         self._shown = config.entry.id
         self._show_undo()
         if self.find is not None:

@@ -175,6 +175,8 @@ def test_an_ended_session_says_so_and_its_reload_brings_the_state_back(page, own
     page.locator(".rx-axis-strategy select").select_option(index=2)
     expect(page.locator(".rx-command .rx-code")).to_contain_text("--data-parallel-size")
     text = page.locator(".rx-command .rx-code").inner_text()
+    # The command comes first, and the address that holds the choice right after it.
+    expect(page).to_have_url(re.compile("strategy="))
     request = urllib.request.Request(f"{own}/api/kernels/{kernel}", method="DELETE")
     urllib.request.urlopen(request, timeout=20).close()
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
