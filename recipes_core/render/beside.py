@@ -122,11 +122,6 @@ def findings_key(deployment: Deployment) -> tuple[object, ...]:
     return (version_of(deployment), plugins, *commands)
 
 
-def sizing_json(config: Configuration, deployment: Deployment) -> dict[str, Any] | None:
-    """The ``sizing`` object; None where ``figures`` has none."""
-    return figures(config, deployment).sizing
-
-
 class Figures(NamedTuple):
     """The ``sizing`` object, and what there is to say where a command could not be sized."""
 
