@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from recipes_core.catalog.loader import BUILTIN, CATALOG_VARIABLE, chosen_catalogs, load_catalog
+from recipes_core.catalog.loader import BUILTIN, CATALOG_VARIABLE, chosen_catalogs, load_chosen
 from recipes_core.errors import RecipesError
 
 TOKEN_VARIABLE = "RECIPES_TOKEN"  # noqa: S105 (a variable's name)
@@ -128,7 +128,10 @@ def dashboard(
         The exit code.
     """
     set_catalogs(catalogs)
-    _check_catalogs()
+    if handlers is None:
+        # A fault is told here, where a person reads it, and not in a kernel. Whoever made handlers
+        # has read the catalogs for them.
+        load_chosen((), lambda line: print(line, file=sys.stderr))
     base_url = base_url or os.environ.get(PREFIX_VARIABLE) or "/"
     token = token or os.environ.get(TOKEN_VARIABLE) or None
     app = make_app(
@@ -161,11 +164,6 @@ def _culling() -> list[str]:
     kernels = "--MappingKernelManager.cull"
     every = max(1, min(60, int(idle) // 2))
     return [f"{kernels}_idle_timeout={idle}", f"{kernels}_interval={every}"]
-
-
-def _check_catalogs() -> None:
-    """Fail here, where a person reads it, and not in a kernel."""
-    load_catalog(*chosen_catalogs(), on_error="collect")
 
 
 def lab(arguments: Sequence[str] = ()) -> int:

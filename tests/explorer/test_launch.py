@@ -80,3 +80,17 @@ def test_a_port_that_is_taken_is_told_with_the_address_that_holds():
     found = re.match(rf"Port {port} is taken. Dashboard: http://localhost:(\d+)/", line)
     assert found
     assert found[1] != str(port)
+
+
+@pytest.mark.parametrize("told_already", [False, True])
+def test_a_broken_recipe_is_told_once_before_the_dashboard_starts(
+    monkeypatch, capsys, tmp_path, told_already
+):
+    shutil.copytree(REPO / "recipes", tmp_path / "whole")
+    (tmp_path / "whole" / "models" / "openai" / "broken.yaml").write_text("model: [")
+
+    monkeypatch.setattr(launch, "make_app", Mock())
+    monkeypatch.setenv(launch.CATALOG_VARIABLE, "")
+    handlers = (lambda _: ()) if told_already else None
+    assert launch.dashboard(catalogs=[tmp_path / "whole"], handlers=handlers) == 0
+    assert capsys.readouterr().err.count("broken.yaml:") == (0 if told_already else 1)
