@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipes_core.catalog.loader import CATALOG_VARIABLE, chosen_catalogs, load_catalog
-
 if TYPE_CHECKING:
-    from ipywidgets import HTML
-
     from recipes_core.catalog.catalog import Catalog
-    from recipes_core.explorer.view import Explorer
+    from recipes_core.explorer.opening import Opening
 
 
-def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer | HTML:
+def explorer(*catalogs: str | Path, query: str | None = None) -> Opening:
     """The dashboard, to stand as the last line of a cell.
 
     Args:
@@ -25,28 +23,27 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Explorer | HTML
             page's address, which voila passes on.
 
     Returns:
-        The explorer; a notice where no catalog can be read, since under voila an exception
-        would leave a blank page.
+        The dashboard, whose ``screen`` is the explorer. Where no catalog can be read it shows a
+        notice, since under voila an exception would leave a blank page.
     """
-    from recipes_core.errors import RecipesError
-    from recipes_core.explorer.links import recipes_in
-    from recipes_core.explorer.view import Explorer, notice
+    from recipes_core.explorer.opening import Opening
 
-    given = chosen_catalogs(catalogs)
     asked = os.environ.get("QUERY_STRING", "") if query is None else query
 
-    def whole() -> Catalog:
-        return load_catalog(*given, on_error="collect")
+    def load() -> tuple[Catalog, Callable[[], Catalog]]:
+        from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+        from recipes_core.explorer.links import recipes_in
 
-    try:
+        given = chosen_catalogs(catalogs)
+        whole = cache(lambda: load_catalog(*given, on_error="collect"))
         names = recipes_in(asked)
         if names:
             first = load_catalog(*given, on_error="collect", only=names)
             if {name.casefold() for name in names} <= {name.casefold() for name in first.recipes}:
-                return Explorer(first, asked, whole)
-        return Explorer(whole(), asked)
-    except RecipesError as error:
-        return notice(str(error))
+                return first, whole
+        return whole(), whole
+
+    return Opening(asked, load)
 
 
-__all__ = ["CATALOG_VARIABLE", "explorer"]
+__all__ = ["explorer"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +16,9 @@ import ipywidgets as w
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.errors import RecipesError
-from recipes_core.explorer.frontend import CommandCard, Page
+from recipes_core.explorer.frame import Frame
 from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.opening import alone, in_loop
 from recipes_core.explorer.panels.command import (
     file_asked,
     first_form,
@@ -29,7 +33,7 @@ from recipes_core.explorer.panels.head import (
     told_text,
 )
 from recipes_core.explorer.state import ExplorerState
-from recipes_core.explorer.widgets import Kit, escape, visible
+from recipes_core.explorer.widgets import visible
 
 if TYPE_CHECKING:
     from recipes_core.explorer.panels.axes import AxesPanel
@@ -52,6 +56,7 @@ class Explorer:
         catalog: Catalog,
         query: str | None = None,
         whole: Callable[[], Catalog] | None = None,
+        frame: Frame | None = None,
     ) -> None:
         """Build the screen.
 
@@ -59,55 +64,63 @@ class Explorer:
             catalog: What to show; it may hold the asked recipe alone.
             query: The link's query; None = what voila passes on.
             whole: Loads the whole catalog, once the command is on its way.
+            frame: The empty screen to fill; None = a new one.
         """
-        self.whole = whole
+        self.frame = frame = frame if frame is not None else Frame()
         self.state = state = ExplorerState(catalog)
+        frame.on_error = state.tell
         state.open_query(os.environ.get("QUERY_STRING", "") if query is None else query)
-        self.kit = kit = Kit(state.tell)
-        self.page = Page(state.tell)
+        self.kit, self.page, self.command = frame.kit, frame.page, frame.command
+        self.title, self.status, self.notices = frame.title, frame.status, frame.notices
         self.page.handlers = {"restore": self._restore, "ready": self._ready}
-        self.title = kit.html("", "rx-heading")
-        self.status = kit.html("", "rx-status-line")
-        self.notices = kit.html("", "rx-notice-list")
-        self.command = CommandCard(layout=kit.layout)
         self.command.on_msg(guarded(self._asked, state.tell))
         self.find: FindPanel | None = None
         self.axes: AxesPanel | None = None
         self.details: DetailPanels | None = None
         self.undo: w.Button | None = None
-        head = kit.box([self.title, self.status, self.notices, self.command], "rx-head")
-        self.slots = {name: kit.box([], "rx-slot") for name in ("top", "find", "axes", "details")}
-        top, find, axes, details = self.slots.values()
-        self.root = kit.box(
-            [self.page, top, kit.box([find, head, axes, details], "rx-grid")], "rx-root"
-        )
         self._steps: list[dict[str, Any]] = []
         self._shown = ""
+        self._unprepared: deque[Callable[[], object]] = deque()
+        if whole is not None:
+            self._unprepared.append(lambda: state.widen(whole()))
+        for name in ("axes", "details", "find", "memory"):
+            self._unprepared.append(partial(import_module, f"recipes_core.explorer.panels.{name}"))
+        self._unprepared.extend((lambda: state.tightest, lambda: state.findings))
         state.observe(lambda _: self.refresh(), "revision")
         state.observe(lambda _: self._tell(), "told")
         state.observe(lambda _: self._address(), ["tab", "compared_revision"])
         self.refresh()
-        if _in_loop():
+        if in_loop():
             # The rest is built when the browser says that it is there (_ready): widgets that were
             # made while it still collects those that exist would be lost to it.
-            asyncio.get_running_loop().call_later(PREPARE_S, guarded(self._prepare, state.tell))
+            self._prepare_later(PREPARE_S)
         else:
             self.complete()
 
-    def _prepare(self) -> None:
-        """Load what the rest will need, while the browser is still busy with the page."""
-        if self.whole is not None:
-            self.state.widen(self.whole())
-            self.whole = None
-        for name in ("axes", "details", "find", "memory"):
-            import_module(f"recipes_core.explorer.panels.{name}")
-        _ = self.state.tightest, self.state.findings
+    def _prepare_later(self, seconds: float = 0.0) -> None:
+        if self._unprepared:
+            prepare = guarded(self._prepare_next, self.state.tell)
+            asyncio.get_running_loop().call_later(seconds, prepare)
+
+    def _prepare_next(self) -> None:
+        """Load a part of what the rest will need, while the browser is still busy with the page.
+
+        One part at a time: what the browser asks is answered between two.
+        """
+        if self._unprepared:
+            self._prepare_part()
+            self._prepare_later()
+
+    def _prepare_part(self) -> None:
+        self._unprepared[0]()
+        self._unprepared.popleft()
 
     def complete(self) -> None:
         """Build what may come after the command: the list, the axes, the panels below."""
         if self.details is not None:
             return
-        self._prepare()
+        while self._unprepared:
+            self._prepare_part()
         from recipes_core.explorer.panels.axes import AxesPanel
         from recipes_core.explorer.panels.details import DetailPanels
         from recipes_core.explorer.panels.find import FindPanel
@@ -118,7 +131,7 @@ class Explorer:
         self.details = DetailPanels(kit, state, self.page)
         self.undo = kit.button("Undo", state.undo)
         parts = (self._top(self.undo), self.find.box, self.axes.box, self.details.box)
-        for slot, part in zip(self.slots.values(), parts, strict=True):
+        for slot, part in zip(self.frame.slots.values(), parts, strict=True):
             slot.children = [part]
         self.refresh()
 
@@ -203,6 +216,10 @@ class Explorer:
     def _ready(self, address: str) -> None:
         self.page.address = address
         self.complete()
+        if alone():
+            # What stands now stays. To look through the whole catalog for garbage takes 50 ms, in
+            # which a choice would wait.
+            gc.freeze()
 
     def _restore(self, text: str) -> None:
         try:
@@ -213,20 +230,7 @@ class Explorer:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        display(self.root)  # type: ignore[no-untyped-call]
+        display(self.frame.root)  # type: ignore[no-untyped-call]
 
 
-def notice(text: str) -> w.HTML:
-    """What stands in place of a screen that cannot be built."""
-    return w.HTML(f'<div role="alert"><b>No catalog to show.</b> {escape(text)}</div>')
-
-
-def _in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-__all__ = ["Explorer", "notice"]
+__all__ = ["Explorer"]

@@ -171,12 +171,20 @@ def roots_of(catalog: Catalog) -> Sequence[Path]:
 
 
 _RANK_FLAGS = frozenset(
-    ("--node-rank", "--data-parallel-start-rank", "--headless", "--host", "--port", "--master-addr")
+    (
+        "--node-rank",
+        "--data-parallel-start-rank",
+        "--data-parallel-address",
+        "--headless",
+        "--host",
+        "--port",
+        "--master-addr",
+    )
 )
 
 
 def _shape(argv: Sequence[str]) -> tuple[str, ...]:
-    """A command without what only tells nodes of one engine apart."""
+    """A command without what only tells engines of one kind, and their nodes, apart."""
     kept: list[str] = []
     skip = False
     for word in argv:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$")
@@ -52,6 +53,7 @@ def has_placeholder(text: str) -> bool:
     return PLACEHOLDER.search(text) is not None
 
 
+@lru_cache(maxsize=2048)
 def opens_flag(word: str) -> bool:
     """Whether argparse takes a word for a flag: it starts with ``-`` and is no number or phrase."""
     if len(word) < 2 or word[0] != "-" or _NEGATIVE_NUMBER.match(word):
@@ -59,6 +61,7 @@ def opens_flag(word: str) -> bool:
     return " " not in word or _OPTION_SHAPE.match(word) is not None
 
 
+@lru_cache(maxsize=2048)
 def _dotted(word: str) -> bool:
     head = word.partition("=")[0]
     return word[:1] == "-" and "." in head and head[1:2].strip(".") != ""
@@ -69,6 +72,7 @@ def _normal(head: str) -> str:
     return (name.replace("_", "-") if head.startswith("--") else name) + dot + rest
 
 
+@lru_cache(maxsize=2048)
 def _open(word: str) -> Item:
     if word.startswith("-O") and "." not in word.partition("=")[0] and word != "-O":
         level = word[3:] if word[2] == "=" else word[2:]

@@ -358,8 +358,10 @@ def test_the_python_of_a_comparison_makes_the_same_table(catalog):
 
 def test_a_catalog_that_cannot_be_read_leaves_a_notice(tmp_path):
     shown = explorer(tmp_path / "nowhere")
-    assert 'role="alert"' in shown.value
-    assert "no such folder" in shown.value
+    assert shown.screen is None
+    notice = shown.frame.root.children[-1]
+    assert 'role="alert"' in notice.value
+    assert "no such folder" in notice.value
 
 
 def test_an_empty_catalog_is_said(shared, tmp_path):

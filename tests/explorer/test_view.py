@@ -119,7 +119,7 @@ def test_every_panel_opens_for_every_kind_of_deployment(catalog, name):
         panel = opened.details.built[name]
         assert "rx-hidden" not in panel.box._dom_classes
         assert "went wrong" not in opened.state.problem
-        opened.root.close()
+        opened.frame.root.close()
 
 
 def test_all_recipes_of_a_catalog_can_be_shown(screen):

@@ -13,6 +13,7 @@ from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment, ReaderValues
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import zip_of
+from recipes_core.explorer.opening import PAGE_VARIABLE
 from recipes_core.explorer.panels.figures import copyable_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import json_query, page_query
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 BINDER_VARIABLE = "RECIPES_BINDER"
 """Address of the repository on Binder, such as ``https://mybinder.org/v2/gh/owner/repo/main``."""
-PAGE_VARIABLE = "VOILA_REQUEST_URL"
-"""Address of the page, as voila tells it to the kernel."""
 BINDER_LIMITS = (
     "mybinder.org promises 450 MB of memory and ends a session that nobody looks at after ten"
     " minutes; on a machine of your own: recipes dashboard"
