@@ -7,7 +7,9 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from pydantic import BaseModel
@@ -136,10 +138,15 @@ def test_import_brings_in_nothing_heavy():
 
 
 def _documents() -> list[type[BaseModel]]:
+    rooms = [
+        import_module(f"{documents.__name__}.{room.name}")
+        for room in iter_modules(documents.__path__)
+    ]
     return [
         kind
-        for _, kind in inspect.getmembers(documents, inspect.isclass)
-        if issubclass(kind, documents.Document)
+        for room in rooms
+        for _, kind in inspect.getmembers(room, inspect.isclass)
+        if issubclass(kind, documents.Document) and kind.__module__ == room.__name__
     ]
 
 
@@ -147,6 +154,7 @@ def test_documents_are_frozen_and_know_their_keys():
     found = _documents()
     assert len(found) > 30
     for document in found:
+        assert getattr(documents, document.__name__) is document, "not on the one import path"
         assert document.model_config.get("frozen") is True, document
         assert document.model_config.get("extra") == "forbid", document
 

@@ -17,11 +17,14 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def _docstrings() -> dict[str, dict[str, str]]:
     """What stands under each field of each document in the source."""
-    tree = ast.parse(Path(documents.__file__).read_text(encoding="utf-8"))
     found: dict[str, dict[str, str]] = {}
-    for node in tree.body:
-        if not isinstance(node, ast.ClassDef):
-            continue
+    classes = (
+        node
+        for path in sorted(Path(documents.__file__).parent.glob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    )
+    for node in classes:
         fields = found.setdefault(node.name, {})
         for field, text in zip(node.body, node.body[1:], strict=False):
             if (
