@@ -249,7 +249,24 @@ class Rules:
         budget = pick(variant.cpu_offload, hardware, profile)
         return budget.gpu_resident_gb if budget else variant.vram_minimum_gb
 
+    def gpus_needed(self, variant: str, hardware: str, node: HardwareProfile) -> int | None:
+        """Fewest GPUs with the memory that a variant asks for; None where it cannot be had.
+
+        Some of one node, or as many whole nodes as the recipe takes by default.
+        """
+        if not any(o.id == hardware and o.enabled for o in self.hardware_options(variant)):
+            return None
+        needed = self.memory_needed(self.recipe.variants[variant], hardware, node)
+        nodes = self.default_nodes(variant, hardware, node)
+        if needed > nodes * node.vram_gb:
+            return None
+        return nodes * node.gpu_count if nodes > 1 else math.ceil(needed / node.gpu_vram_gb)
+
     # --- nodes ----------------------------------------------------------------------------
+
+    def most_nodes(self, node: HardwareProfile) -> int:
+        """Nodes that an engine may span: one where recipe or hardware takes no more."""
+        return MAX_NODES if self.multi_node_offered and node.scalable else 1
 
     def default_nodes(self, variant: str, hardware: str, node: HardwareProfile) -> int:
         """Nodes that are taken where none are asked, from 1 to 16."""
@@ -262,7 +279,7 @@ class Rules:
         known = pick(variant.nodes, hardware, node)
         if known is not None:
             return known
-        if not self.multi_node_offered or not node.scalable:
+        if self.most_nodes(node) == 1:
             return 1
         needed = self.memory_needed(variant, hardware, node)
         nodes = 1 if needed <= node.vram_gb else max(2, math.ceil(needed / node.vram_gb))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recipes_core.axes import Rules
+from recipes_core.axes import MAX_NODES, Rules
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.documents import (
     HardwareProfile,
@@ -103,6 +103,13 @@ class Configuration:
             nodes = 1 if shared else sum(pool.nodes for pool in self.pools.values())
             return nodes * self.profile.gpu_count
         return self.nodes * self.profile.gpu_count
+
+    @property
+    def most_nodes(self) -> int:
+        """Nodes that an engine of this kind may span, those that were asked at least."""
+        if self.pools and self.node.scalable:
+            return MAX_NODES
+        return max(self.nodes, self.rules.most_nodes(self.node))
 
     @property
     def memory_needed_gb(self) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from recipes_core.axes import MAX_NODES
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.constants import FITTED
 from recipes_core.sizing.engine import EngineArguments
@@ -183,7 +182,7 @@ def fewest_gpus(
         None where nothing that was searched suffices or where it cannot be told.
     """
     base = args if isinstance(args, EngineArguments) else EngineArguments.from_argv(args, env)
-    for layout in _layouts(base, gpu.per_node):
+    for layout in _layouts(base, gpu):
         found = size(checkpoint, gpu, replace(base, **layout._asdict()), vllm=vllm)
         if found.fits is None or found.settings is None:
             return None
@@ -211,33 +210,42 @@ def searched_layouts(args: EngineArguments, gpu: Gpu) -> str:
         args: The engine.
         gpu: The card, which knows how many are in a node.
     """
-    ways = [layout.tp * layout.pp * layout.dp for layout in _layouts(args, gpu.per_node)]
+    ways = [layout.tp * layout.pp * layout.dp for layout in _layouts(args, gpu)]
     ends = f"{min(ways, default=0)} to {max(ways, default=0)} GPUs"
+    if gpu.most_nodes == 1:
+        sizes = f"DP at TP {args.tp}" if _spreads(args, gpu) else "TP"
+        return f"every {sizes} in one node of {gpu.per_node}: {ends}"
     inside = f"every TP in a node of {gpu.per_node}, then"
     if args.pp > 1:
         return f"{inside} whole nodes as pipeline stages: {ends}"
     if args.dp > 1 and args.tp == gpu.per_node:
         return f"{inside} whole nodes as data-parallel ranks: {ends}"
-    if args.dp > 1:
+    if _spreads(args, gpu):
         return f"every DP at TP {args.tp}, in a node of {gpu.per_node} or over whole ones: {ends}"
     return f"{inside} TP over whole nodes: {ends}"
 
 
-def _layouts(args: EngineArguments, per_node: int) -> Iterator[_Layout]:
+def _spreads(args: EngineArguments, gpu: Gpu) -> bool:
+    """Whether data-parallel ranks share a node, so that their number varies and TP stays."""
+    return args.pp == 1 and args.dp > 1 and args.tp != gpu.per_node
+
+
+def _layouts(args: EngineArguments, gpu: Gpu) -> Iterator[_Layout]:
     """Sizes that an engine of the same kind may have, the fewest GPUs first."""
+    per_node = gpu.per_node
     inside = (_Layout(tp) for tp in range(1, per_node + 1))
-    more = range(2, MAX_NODES + 1)
+    more = range(2, gpu.most_nodes + 1)
     if args.pp > 1:
         yield from inside
         yield from (_Layout(per_node, pp=nodes) for nodes in more)
-    elif args.dp > 1 and args.tp == per_node:
-        yield from inside
-        yield from (_Layout(per_node, dp=nodes) for nodes in more)
-    elif args.dp > 1:
-        for dp in range(1, MAX_NODES * per_node // args.tp + 1):
+    elif _spreads(args, gpu):
+        for dp in range(1, gpu.most_nodes * per_node // args.tp + 1):
             gpus = args.tp * dp
             if gpus <= per_node or gpus % per_node == 0:
                 yield _Layout(args.tp, dp=dp)
+    elif args.dp > 1:
+        yield from inside
+        yield from (_Layout(per_node, dp=nodes) for nodes in more)
     else:
         yield from inside
         yield from (_Layout(nodes * per_node) for nodes in more)

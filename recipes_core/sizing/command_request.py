@@ -134,7 +134,7 @@ def _from_recipe(
     tightest = adapter.size_configuration(config, deployment)
     name = tightest.process if tightest is not None else None
     process = next(p for p in deployment.processes if p.is_engine and name in (None, p.name))
-    gpu = adapter.gpu_of(config.hardware, config.node)
+    gpu = adapter.gpu_in(config)
     if options.gpu_bytes is not None:
         gpu = _with_bytes(gpu, options.gpu_bytes)
     release = vllm or adapter.version_of(deployment)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from recipes_core.axes import MAX_NODES
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.documents import HardwareProfile, Variant
 from recipes_core.catalog.loader import builtin_dir
@@ -41,8 +42,16 @@ _BYTES = {
 """Bytes per parameter by the precision that a recipe declares."""
 
 
-def gpu_of(hardware: str, profile: HardwareProfile) -> Gpu:
-    """One GPU of a profile of the taxonomy."""
+def gpu_of(hardware: str, profile: HardwareProfile, most_nodes: int | None = None) -> Gpu:
+    """One GPU of a profile of the taxonomy.
+
+    Args:
+        hardware: Its id.
+        profile: The node.
+        most_nodes: Nodes that one engine may span; None = as the hardware allows.
+    """
+    if most_nodes is None:
+        most_nodes = MAX_NODES if profile.scalable else 1
     return Gpu.from_catalog(
         hardware,
         profile.gpu_vram_gb,
@@ -50,7 +59,13 @@ def gpu_of(hardware: str, profile: HardwareProfile) -> Gpu:
         brand=profile.brand,
         generation=profile.generation,
         per_node=profile.gpu_count,
+        most_nodes=most_nodes,
     )
+
+
+def gpu_in(config: Configuration) -> Gpu:
+    """One GPU of a configuration's whole node, and how many nodes its engines may span."""
+    return gpu_of(config.hardware, config.node, config.most_nodes)
 
 
 def parameters_of(text: str | None) -> float | None:
@@ -134,7 +149,7 @@ def size_processes(config: Configuration, deployment: Deployment) -> list[tuple[
     )
     if known is None:
         return []
-    gpu, vllm = gpu_of(config.hardware, config.node), version_of(deployment)
+    gpu, vllm = gpu_in(config), version_of(deployment)
     found: list[tuple[Process, Sizing]] = []
     seen: set[tuple[object, ...]] = set()
     for process in deployment.processes:

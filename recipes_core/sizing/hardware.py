@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recipes_core.axes import MAX_NODES
+
 GIB = 1 << 30
 
 _SMS = {"h100": 132, "h200": 132, "a100": 108, "b200": 148, "gb200": 148, "h20": 78}
@@ -23,6 +25,7 @@ class Gpu:
         generation: ``hopper``, ``blackwell`` and so on.
         measured: ``memory`` was read from a real card.
         per_node: GPUs in one node.
+        most_nodes: Nodes that one engine may span.
     """
 
     id: str
@@ -31,6 +34,7 @@ class Gpu:
     generation: str = "hopper"
     measured: bool = True
     per_node: int = 8
+    most_nodes: int = MAX_NODES
 
     @classmethod
     def from_catalog(
@@ -42,6 +46,7 @@ class Gpu:
         brand: str = "NVIDIA",
         generation: str = "",
         per_node: int = 1,
+        most_nodes: int = MAX_NODES,
     ) -> Gpu:
         """A GPU of the taxonomy.
 
@@ -52,11 +57,12 @@ class Gpu:
             brand: Its brand.
             generation: Its generation.
             per_node: GPUs in one node.
+            most_nodes: Nodes that one engine may span.
         """
         if gpu_bytes is not None:
-            return cls(gpu_id, gpu_bytes, brand, generation, True, per_node)
+            return cls(gpu_id, gpu_bytes, brand, generation, True, per_node, most_nodes)
         guess = int(vram_gb * GIB * _SHARE_OF_CATALOG)
-        return cls(gpu_id, guess, brand, generation, False, per_node)
+        return cls(gpu_id, guess, brand, generation, False, per_node, most_nodes)
 
     @property
     def multiprocessors(self) -> int:

@@ -101,6 +101,59 @@ def test_unscalable_hardware_that_is_too_small_needs_a_verified_run(one: Make) -
 
 
 @pytest.mark.parametrize(
+    ("strategies", "hardware", "gb", "fewest"),
+    [
+        (MOE, "h100", 200, 3),
+        (MOE, "h100", 641, 16),
+        (MOE, "h100", 10_300, None),
+        (["single_node_tp"], "h100", 640, 8),
+        (["single_node_tp"], "h100", 641, None),
+        (MOE, "rtx_5090_2x", 40, 2),
+        (MOE, "rtx_5090_2x", 80, None),
+    ],
+)
+def test_the_fewest_gpus_are_nodes_only_where_recipe_and_hardware_take_more(
+    one: Make, strategies: list[str], hardware: str, gb: int, fewest: int | None
+) -> None:
+    catalog = one(
+        meta={"hardware": {"rtx_5090_2x": "verified"}},
+        compatible_strategies=strategies,
+        variants={"default": {"vram_minimum_gb": gb}},
+    )
+    rules = opened(catalog).rules
+    assert rules.gpus_needed("default", hardware, catalog.hardware[hardware]) == fewest
+
+
+def test_no_gpus_suffice_where_a_variant_does_not_run(one: Make) -> None:
+    catalog = one(variants={"default": {"precision": "nvfp4", "vram_minimum_gb": 50}})
+    rules = opened(catalog).rules
+    assert rules.gpus_needed("default", "h100", catalog.hardware["h100"]) is None
+
+
+@pytest.mark.parametrize(
+    ("strategies", "query", "most"),
+    [
+        (MOE, "hardware=h100", 16),
+        (["single_node_tp"], "hardware=h100", 1),
+        (["single_node_tp", "pd_cluster"], "hardware=h100&strategy=pd_cluster", 16),
+        (MOE, "hardware=rtx_5090_2x", 1),
+        (MOE, "hardware=rtx_5090_2x&nodes=3&strategy=multi_node_tp", 3),
+        (MOE, "hardware=4xL40S", 1),
+        (MOE, "hardware=4xL40S&nodes=2&strategy=multi_node_tp", 16),
+    ],
+)
+def test_an_engine_spans_nodes_only_where_recipe_and_hardware_take_more(
+    one: Make, strategies: list[str], query: str, most: int
+) -> None:
+    catalog = one(
+        meta={"hardware": {"rtx_5090_2x": "verified"}},
+        compatible_strategies=strategies,
+        variants={"default": {"vram_minimum_gb": 40}},
+    )
+    assert opened(catalog, query).most_nodes == most
+
+
+@pytest.mark.parametrize(
     ("source", "said"), [(None, "declared"), ("computed", "computed"), ("measured", "measured")]
 )
 def test_a_refusal_for_memory_says_where_its_figure_comes_from(

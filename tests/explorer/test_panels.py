@@ -149,6 +149,19 @@ def test_the_fewest_gpus_are_asked_for_all_ranks_together(state):
     assert fewest.startswith(f"{found.settings.args.gpus} GPUs (TP=")
 
 
+def test_the_fewest_gpus_are_those_of_one_node_where_none_can_be_added(state):
+    state.ask(hardware="h200", strategy="single_node_tp")
+    assert "then TP over whole nodes" in _fewest_row(state)
+    state.keep_hardware("8xH20-141GB")
+    state.ask(hardware=state.kept.hardware)
+    assert "searched every TP in one node of 8: 1 to 8 GPUs" in _fewest_row(state)
+
+
+def _fewest_row(state):
+    rows = answers_of(state.configuration, state.tightest, 4, 8192)
+    return next(answer for question, answer in rows if question.startswith("Fewest"))
+
+
 def test_each_cell_of_the_matrix_is_what_the_core_computes(catalog, state):
     html = matrix_html(state.configuration)
     cells = [cell.sizing for cell in recipe_cells(catalog, V32) if cell.sizing is not None]

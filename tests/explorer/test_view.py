@@ -206,6 +206,22 @@ def test_filters_leave_what_fits_on_ones_own_gpus(screen):
         assert min(v.vram_minimum_gb for v in recipe.variants.values()) <= 80
 
 
+def test_a_workstation_has_its_own_gpus_and_no_more(screen):
+    find, hardware = screen.find, screen.state.catalog.hardware
+    assert not hardware["rtx_pro_6000_2x"].scalable
+    find.filters["fits"].value = "rtx_pro_6000_2x"
+    assert "rx-hidden" in find.filters["count"]._dom_classes
+    two = {recipe_id for _, recipe_id in find.list.options}
+    find.filters["count"].value = 64
+    assert {recipe_id for _, recipe_id in find.list.options} == two
+    room = hardware["rtx_pro_6000_2x"].vram_gb
+    for recipe_id in two:
+        recipe = screen.state.catalog.recipes[recipe_id].recipe
+        assert min(v.vram_minimum_gb for v in recipe.variants.values()) <= room
+    find.filters["fits"].value = "h200"
+    assert "rx-hidden" not in find.filters["count"]._dom_classes
+
+
 def test_downloads_hold_every_process(screen):
     screen.state.ask(strategy="pd_cluster")
     deployment = screen.state.deployment

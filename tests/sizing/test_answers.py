@@ -127,6 +127,24 @@ def test_fewest_gpus_of_data_parallel_are_fewer_than_its_own(shared: Path) -> No
     assert args.dp * args.max_num_seqs >= 200
 
 
+@pytest.mark.parametrize(
+    ("words", "searched"),
+    [
+        ("-tp 8", "every TP in one node of 8: 1 to 8 GPUs"),
+        ("-tp 8 -pp 2", "every TP in one node of 8: 1 to 8 GPUs"),
+        ("-tp 2 -dp 4 -ep", "every DP at TP 2 in one node of 8: 2 to 8 GPUs"),
+    ],
+)
+def test_fewest_gpus_stay_in_one_node_where_none_can_be_added(
+    shared: Path, words: str, searched: str
+) -> None:
+    arch, flags = architecture(shared, "deepseek-ai/DeepSeek-V3"), ["m", *words.split()]
+    alone = replace(H100, most_nodes=1)
+    assert fewest_gpus(arch, H100, flags).settings.args.gpus > 8
+    assert fewest_gpus(arch, alone, flags) is None
+    assert searched_layouts(EngineArguments.from_argv(flags), alone) == searched
+
+
 def test_more_requests_keep_a_budget_that_was_measured(shared: Path) -> None:
     arch = architecture(shared, MODELS[0])
     words = ["m", "--max-model-len", "8192", "--max-num-seqs", "4"]

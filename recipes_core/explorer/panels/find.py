@@ -49,9 +49,9 @@ def _day(entry: RecipeEntry) -> int:
 
 
 def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool:
-    """Whether a variant that runs on a hardware needs no more memory than some of its GPUs have.
+    """Whether some GPUs of a hardware have the memory that a variant of a recipe asks for.
 
-    The least memory that the recipe asks for, against GB of the GPUs as sold.
+    The recipe's GB against those of the GPUs as sold; nodes where they can be added.
 
     Args:
         catalog: One that knows the hardware.
@@ -59,14 +59,9 @@ def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool
         hardware: Id of the hardware.
         gpus: How many of its GPUs there are.
     """
-    rules = rules_of(catalog, entry)
-    profile = catalog.hardware[hardware]
-    have = gpus * profile.gpu_vram_gb
-    for name, variant in entry.recipe.variants.items():
-        runs = any(o.id == hardware and o.enabled for o in rules.hardware_options(name))
-        if runs and rules.memory_needed(variant, hardware, profile) <= have:
-            return True
-    return False
+    rules, node = rules_of(catalog, entry), catalog.hardware[hardware]
+    needed = (rules.gpus_needed(name, hardware, node) for name in entry.recipe.variants)
+    return any(least is not None and least <= gpus for least in needed)
 
 
 def has_gpu_tool() -> bool:
@@ -176,8 +171,14 @@ class FindPanel:
         if chosen in {MACHINE, OWN}:
             admitted = admit(catalog, hardware)
             catalog, hardware = admitted.catalog, admitted.hardware
+        if not self._counted(chosen):
             gpus = catalog.hardware[hardware].gpu_count
         return [entry for entry in entries if fits(catalog, entry, hardware, gpus)]
+
+    def _counted(self, chosen: str) -> bool:
+        """Whether the reader says how many GPUs: a workstation has its own, and no more."""
+        profile = self.catalog.hardware.get(chosen)
+        return profile is not None and profile.scalable
 
     def _form(self, chosen: str) -> str | None:
         """The hardware that is meant; None where it is not known, so that nothing is left out."""
@@ -208,7 +209,7 @@ class FindPanel:
         narrowed = bool(self.text.value.strip() or filtered)
         fits_on = self.filters["fits"].value
         visible(self.own, fits_on == OWN)
-        visible(self.filters["count"], fits_on not in {ANY, OWN, MACHINE})
+        visible(self.filters["count"], self._counted(fits_on))
         visible(self.clear, narrowed)
         visible(self.list, bool(found))
         text = self._said(found, filtered) if narrowed else self._all_said(found)
