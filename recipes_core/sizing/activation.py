@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.constants import Constants
+from recipes_core.sizing.feed_tensors import local_experts
 from recipes_core.sizing.shapes import (
     Attention,
     CompressedAttention,
@@ -27,7 +28,7 @@ from recipes_core.sizing.shapes import (
     Moe,
     ShortConv,
 )
-from recipes_core.sizing.tensors import Shard, cdiv, local_experts, up
+from recipes_core.sizing.shards import Shard, cdiv, up
 from recipes_core.sizing.weights import Stage
 
 MIB = 1 << 20

@@ -12,7 +12,7 @@ from recipes_core.findings import Finding
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.checkpoint import load_checkpoint
 from recipes_core.sizing.shapes import Moe
-from recipes_core.sizing.tensors import Shard
+from recipes_core.sizing.shards import Shard
 from recipes_core.sizing.weights import (
     Allocator,
     LoadOptions,

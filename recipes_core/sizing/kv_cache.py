@@ -16,7 +16,7 @@ from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.fields import ConfigError
 from recipes_core.sizing.kv_specs import KV_BYTES, UNSIZED_KV, KvOptions, Spec, mixer_specs
 from recipes_core.sizing.shapes import Mamba2
-from recipes_core.sizing.tensors import cdiv
+from recipes_core.sizing.shards import cdiv
 from recipes_core.sizing.weights import Stage
 
 

@@ -18,7 +18,7 @@ from recipes_core.sizing.shapes import (
     Mla,
     ShortConv,
 )
-from recipes_core.sizing.tensors import up
+from recipes_core.sizing.shards import up
 
 SpecKind = Literal["full", "sliding", "chunked", "state", "cross"]
 

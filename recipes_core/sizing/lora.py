@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recipes_core.sizing.architecture import Architecture
 from recipes_core.sizing.shapes import Attention, Layer, Mla, Mlp
-from recipes_core.sizing.tensors import Shard, cdiv
+from recipes_core.sizing.shards import Shard, cdiv
 
 
 def slices(arch: Architecture, layer: Layer, s: Shard) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from recipes_core.sizing.shapes import (
     Moe,
     ShortConv,
 )
-from recipes_core.sizing.tensors import VOCABULARY_MULTIPLE, Shard, up
+from recipes_core.sizing.shards import VOCABULARY_MULTIPLE, Shard, up
 
 
 def problems_of(

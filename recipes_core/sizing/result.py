@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recipes_core.sizing.hardware import GIB, Gpu
 from recipes_core.sizing.kv_cache import KvPlan
 from recipes_core.sizing.settings import Settings
+from recipes_core.sizing.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     from recipes_core.sizing.estimate import Rank
@@ -92,6 +93,11 @@ class Sizing:
         return self.settings.args.dp if self.settings is not None else 1
 
     @property
+    def verdict(self) -> Verdict:
+        """Whether it starts and holds one request, in words."""
+        return verdict_of(self)
+
+    @property
     def log_lines(self) -> tuple[str, ...]:
         """What the engine is predicted to print at start."""
         lines: list[str] = []
@@ -142,6 +148,7 @@ class Sizing:
             "log_lines": list(self.log_lines),
             "assumptions": list(self.assumptions),
             "problems": list(self.problems),
+            "verdict": self.verdict.text,
             "requested_bytes": self.requested,
             "needed_kv_bytes": self.needed,
             "process": self.process,

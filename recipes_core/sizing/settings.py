@@ -13,7 +13,7 @@ from recipes_core.sizing.kv_specs import KvOptions
 from recipes_core.sizing.problems import problems_of
 from recipes_core.sizing.runners import takes_v2
 from recipes_core.sizing.shapes import Mamba2, Moe
-from recipes_core.sizing.tensors import Shard
+from recipes_core.sizing.shards import Shard
 from recipes_core.sizing.versions import Rules
 from recipes_core.sizing.weights import LoadOptions, Stage, stages
 

@@ -67,18 +67,8 @@ def sizing_lines(sizing: Sizing) -> list[str]:
 
 
 def _verdict(sizing: Sizing) -> list[str]:
-    lines = [f"Does not start: {_line(problem)}" for problem in sizing.problems]
-    if sizing.fits is None:
-        missing = f" {gib(sizing.shortfall)} are missing." if sizing.shortfall else ""
-        lines.append(f"Whether it fits cannot be told.{missing}")
-    elif sizing.fits:
-        lines.append(f"Fits: one request of {sizing.max_model_len:,} tokens and more.")
-    elif sizing.shortfall:
-        lines.append(
-            f"Does not fit: {gib(sizing.shortfall)} are missing per GPU for one request of "
-            f"{sizing.max_model_len:,} tokens."
-        )
-    return lines
+    """The verdict, and each further reason why the engine would not start."""
+    return [f"{_line(sizing.verdict.text)}.", *map(_line, sizing.problems[1:])]
 
 
 def answer_lines(

@@ -7,17 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from recipes_core.sizing.architecture import Architecture
+from recipes_core.sizing.mixer_tensors import mixer_tensors
 from recipes_core.sizing.shapes import Mla, Moe, RopeTable
-from recipes_core.sizing.tensors import (
-    Shard,
-    Tensor,
-    cdiv,
-    embedding_tensors,
-    layer_tensors,
-    mixer_tensors,
-    tower_tensors,
-    up,
-)
+from recipes_core.sizing.shards import Shard, Tensor, cdiv, up
+from recipes_core.sizing.tensors import embedding_tensors, layer_tensors, tower_tensors
 
 MIB = 1 << 20
 _SMALL = 512
