@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recipes_core.catalog.catalog import Catalog
     from recipes_core.explorer.opening import Opening
 
 
@@ -28,22 +25,7 @@ def explorer(*catalogs: str | Path, query: str | None = None) -> Opening:
     """
     from recipes_core.explorer.opening import Opening
 
-    asked = os.environ.get("QUERY_STRING", "") if query is None else query
-
-    def load() -> tuple[Catalog, Callable[[], Catalog]]:
-        from recipes_core.catalog.loader import chosen_catalogs, load_catalog
-        from recipes_core.explorer.links import recipes_in
-
-        given = chosen_catalogs(catalogs)
-        whole = cache(lambda: load_catalog(*given, on_error="collect"))
-        names = recipes_in(asked)
-        if names:
-            first = load_catalog(*given, on_error="collect", only=names)
-            if {name.casefold() for name in names} <= {name.casefold() for name in first.recipes}:
-                return first, whole
-        return whole(), whole
-
-    return Opening(asked, load)
+    return Opening(os.environ.get("QUERY_STRING", "") if query is None else query, catalogs)
 
 
 __all__ = ["explorer"]

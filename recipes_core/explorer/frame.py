@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 
-import ipywidgets as w
-
 from recipes_core.explorer.frontend import CommandCard, Page
 from recipes_core.explorer.guard import OnError
-from recipes_core.explorer.widgets import Kit, escape
+from recipes_core.explorer.widgets import Kit, escape, visible
 
 log = logging.getLogger("recipes_core.explorer")
 
@@ -43,6 +41,15 @@ class Frame:
         self.on_error(text)
 
     def close_with(self, text: str) -> None:
-        """Show a notice in place of a screen that cannot be filled."""
-        notice = f'<div role="alert"><b>Nothing to show.</b> {escape(text)}</div>'
-        self.root.children = [self.page, w.HTML(notice)]
+        """Show a notice in place of a screen that cannot be filled, and answer no more."""
+        self.page.handlers = {}
+        # A new widget might come while the browser collects those that exist, and be lost to it.
+        self.notices.value = f'<div role="alert"><b>Nothing to show.</b> {escape(text)}</div>'
+        visible(self.notices, True)
+        self.root.children = [self.page, self.notices]
+
+    def show(self) -> None:
+        """Show the screen as what a notebook's cell gives."""
+        from IPython.display import display
+
+        display(self.root)  # type: ignore[no-untyped-call]

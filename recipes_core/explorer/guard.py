@@ -13,7 +13,7 @@ OnError = Callable[[str], None]
 """Shows a reader why what was asked was not done."""
 
 
-def guarded(handler: Callable[..., None], on_error: OnError) -> Callable[..., None]:
+def guarded(handler: Callable[..., object], on_error: OnError) -> Callable[..., None]:
     """A handler that hands to ``on_error``, in words, why it stopped.
 
     A ``RecipesError`` is a refusal and speaks for itself; all else is a fault of ours, which is

@@ -1,30 +1,26 @@
-"""The way from a notebook's cell to the screen, with as little as can be before the cell is done.
+"""The way from a notebook's cell to the screen; a page's cell does as little as it can.
 
 A page begins to load what shows widgets when its cells are done, which takes it half a second and
-more. A kernel that has the time reads the recipe and works out the command meanwhile.
+more. Its kernel reads the recipe and works out the command meanwhile. Everywhere else the cell does
+it, so that what it stores holds the command, and a fault of ours is the cell's.
 """
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import gc
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frame import Frame
 from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.kernel import CELL_S, alone, later
 
 if TYPE_CHECKING:
     from recipes_core.catalog.catalog import Catalog
     from recipes_core.explorer.view import Explorer
-
-CELL_S = 0.02
-"""Seconds after which a cell that has nothing more to do is done and has said so."""
-PAGE_VARIABLE = "VOILA_REQUEST_URL"
-"""Where voila puts the page's address; only a kernel that a page has for itself knows it."""
 
 
 class Opening:
@@ -35,26 +31,25 @@ class Opening:
         ended: Whether there is nothing to show, which the frame then says.
     """
 
-    def __init__(self, query: str, load: Callable[[], tuple[Catalog, Callable[[], Catalog]]]):
-        """Build the frame; in a kernel the rest follows when the cell is done.
+    def __init__(self, query: str, catalogs: Sequence[str | Path]):
+        """Build the frame and fill it: in a page's kernel when the cell is done, else now.
 
         Args:
             query: What to open.
-            load: Gives a catalog that holds what the query names, and what loads the whole.
+            catalogs: Folders of catalogs, the later winning; none = those of ``chosen_catalogs``.
         """
         self.frame = Frame()
         self.ended = False
         self._query = query
-        self._load = load
+        self._catalogs = catalogs
         self._screen: Explorer | None = None
+        self._open_or_tell = guarded(self._open, self._fail)
         self.frame.page.handlers = {kind: self._early(kind) for kind in ("restore", "ready")}
         if alone():
             # Without this a kernel's last act, for a fifth of a second, is to look for garbage in
             # a catalog that the system takes back whole.
             atexit.register(gc.freeze)
-        if in_loop():
-            asyncio.get_running_loop().call_later(CELL_S, guarded(self._open, self._fail))
-        else:
+        if not (alone() and later(CELL_S, self._open_or_tell)):
             self._open()
 
     @property
@@ -69,11 +64,10 @@ class Opening:
         from recipes_core.explorer.view import Explorer
 
         try:
-            catalog, whole = self._load()
+            catalog, whole = _catalog_for(self._query, self._catalogs)
+            self._screen = Explorer(catalog, self._query, whole, self.frame)
         except RecipesError as error:
             self._fail(str(error))
-        else:
-            self._screen = Explorer(catalog, self._query, whole, self.frame)
 
     def _fail(self, text: str) -> None:
         self.ended = True
@@ -83,26 +77,29 @@ class Opening:
         """What the browser asks before there is an answer: opens, which sets the right handlers."""
 
         def answer(value: str) -> None:
-            if self.screen is not None:
+            self._open_or_tell()
+            if self._screen is not None:
                 self.frame.page.handlers[kind](value)
 
         return answer
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        display(self.frame.root)  # type: ignore[no-untyped-call]
+        self.frame.show()
 
 
-def alone() -> bool:
-    """Whether this kernel serves a page, with which it ends, and nobody else's work."""
-    return PAGE_VARIABLE in os.environ
+def _catalog_for(
+    query: str, catalogs: Sequence[str | Path]
+) -> tuple[Catalog, Callable[[], Catalog] | None]:
+    """A catalog that holds what a query names, and what loads the rest, where there is a rest."""
+    from recipes_core.catalog.loader import chosen_catalogs, load_catalog
+    from recipes_core.explorer.links import recipes_in
 
+    def load(only: Sequence[str] | None = None) -> Catalog:
+        return load_catalog(*chosen_catalogs(catalogs), on_error="collect", only=only)
 
-def in_loop() -> bool:
-    """Whether an event loop runs here, which can do the rest later."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    names = recipes_in(query)
+    if names:
+        first = load(names)
+        if {name.casefold() for name in names} <= {name.casefold() for name in first.recipes}:
+            return first, load
+    return load(), None

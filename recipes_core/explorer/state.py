@@ -129,12 +129,12 @@ class ExplorerState(HasTraits):
             ]
 
     def widen(self, catalog: Catalog) -> None:
-        """Go on with a larger catalog that holds the same recipe; what is shown stays."""
-        self.catalog = catalog
+        """Go on with a larger catalog, unless it lacks the recipe; what is shown stays."""
         config = self.configuration
         if config is not None:
             config = configure(catalog, config.entry.id, config.selection)
             self.shown = Shown(config, self._deploy(config))
+        self.catalog = catalog
 
     def open_link(self, text: str) -> None:
         """Open a pasted link: ours, the peer's, a path ``/org/repo?…``, or a bare id.

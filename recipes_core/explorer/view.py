@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
-import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +16,7 @@ from recipes_core.catalog.catalog import Catalog
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frame import Frame
 from recipes_core.explorer.guard import guarded
-from recipes_core.explorer.opening import alone, in_loop
+from recipes_core.explorer.kernel import CELL_S, alone, later
 from recipes_core.explorer.panels.command import (
     file_asked,
     first_form,
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
     from recipes_core.explorer.panels.find import FindPanel
 
 log = logging.getLogger("recipes_core.explorer")
-PREPARE_S = 0.05
-"""Seconds after which the cell is surely done."""
 
 
 class Explorer:
@@ -54,7 +50,7 @@ class Explorer:
     def __init__(
         self,
         catalog: Catalog,
-        query: str | None = None,
+        query: str = "",
         whole: Callable[[], Catalog] | None = None,
         frame: Frame | None = None,
     ) -> None:
@@ -62,14 +58,14 @@ class Explorer:
 
         Args:
             catalog: What to show; it may hold the asked recipe alone.
-            query: The link's query; None = what voila passes on.
-            whole: Loads the whole catalog, once the command is on its way.
+            query: The link's query.
+            whole: Loads the whole catalog, once the command is on its way; None = this is it.
             frame: The empty screen to fill; None = a new one.
         """
         self.frame = frame = frame if frame is not None else Frame()
         self.state = state = ExplorerState(catalog)
         frame.on_error = state.tell
-        state.open_query(os.environ.get("QUERY_STRING", "") if query is None else query)
+        state.open_query(query)
         self.kit, self.page, self.command = frame.kit, frame.page, frame.command
         self.title, self.status, self.notices = frame.title, frame.status, frame.notices
         self.page.handlers = {"restore": self._restore, "ready": self._ready}
@@ -90,17 +86,10 @@ class Explorer:
         state.observe(lambda _: self._tell(), "told")
         state.observe(lambda _: self._address(), ["tab", "compared_revision"])
         self.refresh()
-        if in_loop():
-            # The rest is built when the browser says that it is there (_ready): widgets that were
-            # made while it still collects those that exist would be lost to it.
-            self._prepare_later(PREPARE_S)
-        else:
+        # The rest is built when the browser says that it is there (_ready): widgets that were made
+        # while it still collects those that exist would be lost to it.
+        if not later(CELL_S, self._prepare_next):
             self.complete()
-
-    def _prepare_later(self, seconds: float = 0.0) -> None:
-        if self._unprepared:
-            prepare = guarded(self._prepare_next, self.state.tell)
-            asyncio.get_running_loop().call_later(seconds, prepare)
 
     def _prepare_next(self) -> None:
         """Load a part of what the rest will need, while the browser is still busy with the page.
@@ -109,11 +98,11 @@ class Explorer:
         """
         if self._unprepared:
             self._prepare_part()
-            self._prepare_later()
+            later(0.0, self._prepare_next)
 
     def _prepare_part(self) -> None:
-        self._unprepared[0]()
-        self._unprepared.popleft()
+        """What cannot be had is told; the rest of the screen comes without it."""
+        guarded(self._unprepared.popleft(), self.state.tell)()
 
     def complete(self) -> None:
         """Build what may come after the command: the list, the axes, the panels below."""
@@ -228,9 +217,7 @@ class Explorer:
             log.info("values of an earlier page were not taken: %s", error)
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        display(self.frame.root)  # type: ignore[no-untyped-call]
+        self.frame.show()
 
 
 __all__ = ["Explorer"]

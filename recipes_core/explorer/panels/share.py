@@ -13,7 +13,7 @@ from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment, ReaderValues
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import zip_of
-from recipes_core.explorer.opening import PAGE_VARIABLE
+from recipes_core.explorer.kernel import PAGE_VARIABLE
 from recipes_core.explorer.panels.figures import copyable_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import json_query, page_query
