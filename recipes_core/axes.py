@@ -15,29 +15,11 @@ from packaging.version import InvalidVersion
 from packaging.version import Version as Release
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
-from recipes_core.catalog.documents import (
-    Feature,
-    HardwareProfile,
-    KvOffloadOption,
-    KvStore,
-    OmniTask,
-    Recipe,
-    Strategy,
-    Variant,
-)
+from recipes_core.catalog.documents import HardwareProfile, OmniTask, Recipe, Strategy, Variant
 
 MAX_NODES = 16
 BLACKWELL_PRECISIONS = frozenset({"nvfp4", "fp4"})
 POOL_MODES = ("tp", "tep", "dep")
-ADVANCED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "max_batched_8k": ("Batches of 8192 tokens", ("--max-num-batched-tokens", "8192")),
-    "max_num_seqs_256": ("At most 256 sequences", ("--max-num-seqs", "256")),
-    "gpu_mem_095": ("95% of GPU memory", ("--gpu-memory-utilization", "0.95")),
-    "max_model_len_auto": ("Longest context that fits", ("--max-model-len", "auto")),
-    "dcp_8": ("Decode context parallel 8", ("--decode-context-parallel-size", "8")),
-    "no_flashinfer_autotune": ("No FlashInfer tuning", ("--no-enable-flashinfer-autotune",)),
-    "ep_weight_filter": ("Load only local experts", ("--enable-ep-weight-filter",)),
-}
 T = TypeVar("T")
 
 
@@ -262,6 +244,11 @@ class Rules:
             return None
         return nodes * node.gpu_count if nodes > 1 else math.ceil(needed / node.gpu_vram_gb)
 
+    def fits(self, hardware: str, node: HardwareProfile, gpus: int) -> bool:
+        """Whether some variant needs no more than so many GPUs, by the memory it asks for."""
+        needed = (self.gpus_needed(name, hardware, node) for name in self.recipe.variants)
+        return any(least is not None and least <= gpus for least in needed)
+
     # --- nodes ----------------------------------------------------------------------------
 
     def most_nodes(self, node: HardwareProfile) -> int:
@@ -418,121 +405,6 @@ class Rules:
         if override is not None and override.pool_modes:
             offered = [mode for mode in offered if mode in override.pool_modes]
         return tuple(offered)
-
-    # --- features -------------------------------------------------------------------------
-
-    def default_features(self, variant: Variant, hardware: str) -> tuple[str, ...]:
-        """The features that are on where none are asked, in the recipe's order."""
-        return self.keep(
-            ("features", tuple(variant.default_modes), hardware),
-            lambda: self._default_features(variant, hardware),
-        )
-
-    def _default_features(self, variant: Variant, hardware: str) -> tuple[str, ...]:
-        off = {
-            *self.recipe.opt_in_features,
-            *self.recipe.hardware_opt_in_features.get(hardware, ()),
-            "long_context",
-        }
-        return tuple(
-            name
-            for name in self.recipe.features
-            if name not in off or name in variant.default_modes
-        )
-
-    def feature_reason(
-        self,
-        name: str,
-        variant: str,
-        hardware: str,
-        profile: HardwareProfile,
-        strategy: str | None,
-    ) -> str | None:
-        """Why a feature adds nothing here; None where it does."""
-        feature = self.recipe.features[name]
-        if feature.strategies is not None and strategy not in feature.strategies:
-            return f"not with {strategy}; works with {', '.join(feature.strategies)}"
-        if pick(feature.hardware, hardware, profile) == "unsupported":
-            return f"not supported on {profile.display_name}"
-        if feature.variants is not None and variant not in feature.variants:
-            return f"not with variant {variant}; works with {', '.join(feature.variants)}"
-        if feature.modes and not self.allowed_modes(feature, variant, hardware, profile):
-            return "none of its modes works with this variant and hardware"
-        return None
-
-    @staticmethod
-    def allowed_modes(
-        feature: Feature, variant: str, hardware: str, profile: HardwareProfile
-    ) -> tuple[str, ...]:
-        """The modes of a feature that work with a variant on a hardware."""
-        if not feature.modes:
-            return ()
-        return tuple(
-            name
-            for name, mode in feature.modes.items()
-            if (mode.variants is None or variant in mode.variants)
-            and pick(mode.hardware, hardware, profile) != "unsupported"
-        )
-
-    # --- KV cache outside the GPU ---------------------------------------------------------
-
-    def kv_reason(
-        self, name: str, hardware: str, profile: HardwareProfile, strategy: str
-    ) -> str | None:
-        """Why a KV-offload option or store cannot be had here; None where it can."""
-        store = self.catalog.kv_stores.get(name)
-        if store is not None:
-            return self._store_reason(store, hardware, profile)
-        option = self.catalog.taxonomy.kv_offload[name]
-        return self._offload_reason(name, option, profile, strategy)
-
-    def _offload_reason(
-        self, name: str, option: KvOffloadOption, profile: HardwareProfile, strategy: str
-    ) -> str | None:
-        support = self.recipe.kv_offload_support.get(name)
-        if support == "unsupported":
-            return "the recipe says that it does not work"
-        if option.requires_opt_in and support != "verified":
-            return "not verified for this recipe"
-        if option.brands is not None and profile.brand not in option.brands:
-            return f"needs {' or '.join(option.brands)}"
-        if option.strategies is not None and strategy not in option.strategies:
-            return f"not with {strategy}; works with {', '.join(option.strategies)}"
-        if self.strategies[strategy].deploy_type == "pd_cluster":
-            return "pools move their KV cache themselves; a store can be added to them"
-        return None
-
-    def _store_reason(self, store: KvStore, hardware: str, profile: HardwareProfile) -> str | None:
-        if profile.brand not in {"NVIDIA", "AMD"}:
-            return "needs NVIDIA or AMD"
-        if not profile.scalable:
-            return "no node can be added to this hardware"
-        states = self.recipe.kv_cache_strategy_hardware.get(store.name, {})
-        if pick(states, hardware, profile) == "unsupported":
-            return f"not supported on {profile.display_name}"
-        return None
-
-    # --- advanced -------------------------------------------------------------------------
-
-    def advanced_reason(self, name: str, strategy: Strategy | None) -> str | None:
-        """Why a tuning switch does not apply here; None where it does."""
-        model = self.recipe.model
-        if name == "dcp_8" and not model.supports_dcp:
-            return "this model does not support decode context parallelism"
-        if name == "no_flashinfer_autotune" and not model.flashinfer_autotune:
-            return "FlashInfer tuning does not run for this model"
-        if name == "ep_weight_filter":
-            shape = strategy.name.rsplit("_", 1)[-1] if strategy else ""
-            if shape not in {"tep", "dep"}:
-                return "needs expert parallelism (TEP or DEP)"
-        return None
-
-    def advanced_args(self, name: str) -> tuple[str, ...] | None:
-        """The arguments of a tuning switch; None for an unknown one."""
-        for own in self.recipe.advanced_options:
-            if own.id == name:
-                return own.args
-        return ADVANCED[name][1] if name in ADVANCED else None
 
     def keep(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """An answer that depends on ``key`` alone, made once."""

@@ -18,6 +18,7 @@ from recipes_core.catalog.documents import (
     StrategyOverride,
 )
 from recipes_core.configuration import Configuration
+from recipes_core.configuration.extras import advanced_args
 from recipes_core.flags import Provenance
 
 ArgLayer = tuple[Sequence[str], Provenance]
@@ -249,7 +250,7 @@ def _choices(
     config: Configuration, pool: str | None, args: list[ArgLayer], env: list[EnvLayer]
 ) -> None:
     for name in config.advanced:
-        words = config.rules.advanced_args(name)
+        words = advanced_args(config, name)
         if words:
             args.append((words, Provenance("advanced", "reader", f"advanced={name}")))
     _features(config, args, env)

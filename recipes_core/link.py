@@ -14,6 +14,7 @@ from recipes_core.configuration import (
     default_preset,
     usual_gpus,
 )
+from recipes_core.configuration.extras import allowed_modes, default_features, feature_reason
 from recipes_core.selection import Selection
 
 BESIDE = frozenset({"features", "fmode", "kv_offload", "gpus", "advanced", *AROUND_POOLS})
@@ -82,27 +83,17 @@ def _reader(config: Configuration, found: dict[str, object]) -> None:
 
 
 def _features(config: Configuration, found: dict[str, object]) -> None:
-    rules = config.rules
     if config.preset is not None:
         usual: tuple[str, ...] = config.preset.features
     else:
-        usual = rules.default_features(config.variant, config.hardware)
-    active = tuple(
-        name
-        for name in usual
-        if rules.feature_reason(
-            name, config.variant_id, config.hardware, config.profile, config.strategy_id
-        )
-        is None
-    )
+        usual = default_features(config)
+    active = tuple(name for name in usual if feature_reason(config, name) is None)
     dropped = {"encoder_parallel"} if "text_only" in active else set()
     if config.features != tuple(name for name in active if name not in dropped):
         found["features"] = config.features
     modes = []
     for name, mode in config.feature_modes.items():
-        allowed = rules.allowed_modes(
-            config.recipe.features[name], config.variant_id, config.hardware, config.profile
-        )
+        allowed = allowed_modes(config, config.recipe.features[name])
         if mode != default_mode(config, name, allowed):
             modes.append((name, mode))
     if modes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recipes_core.axes import ADVANCED, MAX_NODES, POOL_MODES, Option, task_key
+from recipes_core.axes import MAX_NODES, POOL_MODES, Option, task_key
 from recipes_core.configuration import (
     BASELINE,
     EXCLUSIVE,
@@ -18,6 +18,14 @@ from recipes_core.configuration import (
     default_pool_mode,
     default_preset,
     router_reason,
+)
+from recipes_core.configuration.extras import (
+    ADVANCED,
+    advanced_reason,
+    allowed_modes,
+    default_features,
+    feature_reason,
+    kv_reason,
 )
 
 AXES = (
@@ -95,13 +103,10 @@ def _name(text: str) -> str:
 
 
 def _features(config: Configuration) -> tuple[Option, ...]:
-    rules = config.rules
-    default = rules.default_features(config.variant, config.hardware)
+    default = default_features(config)
     options = []
     for name, feature in config.recipe.features.items():
-        reason = rules.feature_reason(
-            name, config.variant_id, config.hardware, config.profile, config.strategy_id
-        )
+        reason = feature_reason(config, name)
         rivals = [*feature.excludes, *([EXCLUSIVE[name]] if name in EXCLUSIVE else [])]
         facts = {"excludes": [rival for rival in rivals if rival in config.recipe.features]}
         label = feature.label or _name(name)
@@ -112,9 +117,7 @@ def _features(config: Configuration) -> tuple[Option, ...]:
 def _modes(config: Configuration) -> tuple[Option, ...]:
     options = []
     for name, feature in config.recipe.features.items():
-        allowed = config.rules.allowed_modes(
-            feature, config.variant_id, config.hardware, config.profile
-        )
+        allowed = allowed_modes(config, feature)
         default = default_mode(config, name, allowed) if allowed else None
         for key, mode in feature.modes.items():
             reason = None
@@ -141,7 +144,7 @@ def _kv_offload(config: Configuration) -> tuple[Option, ...]:
         for name, store in config.catalog.kv_stores.items()
     ]
     for name, label, group in rows:
-        reason = config.rules.kv_reason(name, config.hardware, config.profile, config.strategy_id)
+        reason = kv_reason(config, name)
         options.append(Option(name, label, reason is None, reason, False, {"group": group}))
     return tuple(options)
 
@@ -225,6 +228,6 @@ def _advanced(config: Configuration) -> tuple[Option, ...]:
     rows += [(name, label) for name, (label, _) in ADVANCED.items()]
     options = []
     for name, label in dict(rows).items():
-        reason = config.rules.advanced_reason(name, config.strategy)
+        reason = advanced_reason(config, name)
         options.append(Option(name, label, reason is None, reason, False))
     return tuple(options)

@@ -6,6 +6,7 @@ from recipes_core.axes import MAX_NODES, strategy_nodes
 from recipes_core.catalog.documents import PoolOverride
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.defaults import default_pool_mode, default_pool_nodes, router_reason
+from recipes_core.configuration.extras import kv_reason
 from recipes_core.configuration.model import Configuration, PoolChoice
 
 ROUTERS = ("vllm", "smg", "dynamo")
@@ -48,7 +49,7 @@ def _offload(asking: Asking, config: Configuration, asked: str | None) -> str | 
     name = asking.known("kv_offload", asked, known, None)
     if name is None:
         return None
-    reason = asking.rules.kv_reason(name, config.hardware, config.profile, config.strategy_id)
+    reason = kv_reason(config, name)
     if reason is None:
         return name
     asking.adjust("kv_offload", name, None, reason)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.defaults import default_mode, default_preset
+from recipes_core.configuration.extras import allowed_modes, default_features, feature_reason
 from recipes_core.configuration.layout import part_of
 from recipes_core.configuration.model import Configuration
 
@@ -55,12 +56,10 @@ def choose_features(asking: Asking, config: Configuration) -> None:
     elif preset is not None:
         wanted = preset.features
     else:
-        wanted = asking.rules.default_features(config.variant, config.hardware)
+        wanted = default_features(config)
     on: list[str] = []
     for name in _without_excluded(asking, wanted, asked is not None):
-        refusal = asking.rules.feature_reason(
-            name, config.variant_id, config.hardware, config.profile, config.strategy_id
-        )
+        refusal = feature_reason(config, name)
         if refusal is None:
             on.append(name)
         elif asked is not None:
@@ -111,9 +110,7 @@ def _modes(asking: Asking, config: Configuration) -> None:
             if want is not None:
                 asking.adjust("fmode", f"{name}:{want}", None, f"{name} has no modes")
             continue
-        allowed = asking.rules.allowed_modes(
-            feature, config.variant_id, config.hardware, config.profile
-        )
+        allowed = allowed_modes(config, feature)
         default = default_mode(config, name, allowed)
         if want is None or want == default:
             got = default

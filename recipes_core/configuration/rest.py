@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from recipes_core.axes import ADVANCED, release, task_key
+from recipes_core.axes import release, task_key
 from recipes_core.catalog.documents import OmniTask
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.defaults import declared_frontend
+from recipes_core.configuration.extras import ADVANCED, advanced_reason
 from recipes_core.configuration.features import choose_features
 from recipes_core.configuration.model import Configuration
 from recipes_core.configuration.place import BASELINE
@@ -55,7 +56,7 @@ def choose_advanced(asking: Asking, config: Configuration) -> None:
         name = asking.known("advanced", word, known, None)
         if name is None:
             continue
-        reason = asking.rules.advanced_reason(name, config.strategy)
+        reason = advanced_reason(config, name)
         if reason is None:
             on.append(name)
         else:

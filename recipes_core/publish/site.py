@@ -12,6 +12,7 @@ from markupsafe import Markup
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.pages import Page
 from recipes_core.configuration import Configuration
+from recipes_core.configuration.extras import store_reason
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.publish.peer import Rendered, Texts
 from recipes_core.publish.plan import Planned
@@ -269,7 +270,7 @@ def _missing(base: Configuration, hardware: str, second: str) -> str:
         return f"{rules.strategies[second].display_name}: {reason}."
     store = base.catalog.kv_stores.get(second)
     if store is not None and base.strategy_id is not None:
-        reason = rules.kv_reason(second, hardware, profile, base.strategy_id)
+        reason = store_reason(rules, store, hardware, profile)
         return f"{store.display_name}: {reason or 'pools have their own connector'}."
     return "This cannot be had here."
 

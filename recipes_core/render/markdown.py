@@ -11,6 +11,7 @@ from recipes_core.applies import notes_of
 from recipes_core.axes import task_key
 from recipes_core.catalog.documents import Evidence, Note
 from recipes_core.configuration import Adjustment, Configuration
+from recipes_core.configuration.extras import default_features
 from recipes_core.deployment.container import nightly
 from recipes_core.deployment.install import OPTIONAL
 from recipes_core.deployment.model import Deployment
@@ -173,7 +174,7 @@ def _others(config: Configuration) -> list[str]:
 
 
 def _feature_line(config: Configuration) -> str:
-    default = config.rules.default_features(config.variant, config.hardware)
+    default = default_features(config)
     shown = codes(default) if default else "none"
     advice = " Use `features=none` to turn them all off." if config.recipe.presets else ""
     stop = "." if advice else ""

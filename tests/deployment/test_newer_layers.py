@@ -11,6 +11,7 @@ import pytest
 from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import configure
+from recipes_core.configuration.extras import default_features
 from recipes_core.deployment import deploy
 from recipes_core.render.shell import docker_argv, docker_command
 from recipes_core.selection import Selection
@@ -78,9 +79,7 @@ class TestLongContext:
     def test_it_is_never_on_by_itself(self, ours: Catalog) -> None:
         entry = recipe(features__long_context=self.FEATURE)
         assert configure(ours, entry).features == ()
-        assert "long_context" not in rules_of(ours, entry).default_features(
-            entry.recipe.variants["default"], "h200"
-        )
+        assert "long_context" not in default_features(configure(ours, entry))
 
     def test_asked_it_stretches_the_positions(self, ours: Catalog) -> None:
         entry = recipe(

@@ -12,6 +12,7 @@ from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.documents import Evidence, Preset, Recipe
 from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import BASELINE, Configuration, configure
+from recipes_core.configuration.extras import default_features
 from recipes_core.deployment import deploy
 from recipes_core.deployment.points import point_deployments
 from recipes_core.explorer.panels.head import status
@@ -79,9 +80,7 @@ def test_a_default_one_applies_by_itself_and_is_declined(
     declined = configure(ours, recipe, replace(beside, preset=BASELINE))
     assert declined.preset is None
     assert not declined.adjustments
-    rules = rules_of(ours, ours.recipes[recipe])
-    usual = rules.default_features(declined.variant, declined.hardware)
-    assert set(declined.features) <= set(usual)
+    assert set(declined.features) <= set(default_features(declined))
     render(declined)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from recipes_core.axes import ADVANCED
 from recipes_core.catalog.catalog import Catalog
+from recipes_core.configuration.extras import ADVANCED
 from recipes_core.selection import Selection
 
 JUNK = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recipes_core.axes import ADVANCED
 from recipes_core.configuration import Configuration
+from recipes_core.configuration.extras import ADVANCED
 from recipes_core.explorer.panels import axis_texts as texts
 from recipes_core.explorer.panels.axis_texts import OFF, ON, UNSET, Reader
 from recipes_core.explorer.widgets import Dropdown, Kit, visible

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from recipes_core.axes import MAX_NODES, Option, rules_of, strategy_nodes
 from recipes_core.catalog.own_hardware import admit
 from recipes_core.configuration import BASELINE, MAX_INSTANCES, Configuration
+from recipes_core.configuration.extras import advanced_args
 from recipes_core.configuration.rest import INSTALLS
 from recipes_core.deployment import Deployment
 from recipes_core.deployment.install import DRIVERS
@@ -263,7 +264,7 @@ def advanced(config: Configuration, number: int) -> Reading:
         return HIDDEN
     option = options[number]
     on = ("On", ON) if option.enabled else (_barred("On", option.reason), ON)
-    args = config.rules.advanced_args(option.id)
+    args = advanced_args(config, option.id)
     hint = " ".join(args or ()) if option.enabled else f"✗ {option.reason}"
     value = ON if option.id in config.advanced else OFF
     return Reading([("Off", OFF), on], value, hint, option.label)
