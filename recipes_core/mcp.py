@@ -14,7 +14,8 @@ from recipes_core.catalog.loader import load_chosen
 from recipes_core.catalog.search import search as search_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.errors import RecipesError, UnknownRecipeError
-from recipes_core.render.beside import NOT_SIZED, assess, gpus_taken
+from recipes_core.render.beside import NOT_SIZED, assess
+from recipes_core.render.declared import gpus_taken
 from recipes_core.render.json import to_json
 from recipes_core.render.listing import search_json
 from recipes_core.render.markdown import to_markdown

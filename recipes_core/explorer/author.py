@@ -211,7 +211,7 @@ class Author:
         self.title.value = title_html(config, deployment)
         notices = notices_html(list(config.adjustments), [])
         self.status.value = status_html(config, deployment) + notices
-        self.memory.value = verdict_html(config, sizing)
+        self.memory.value = verdict_html(deployment, sizing)
         self.guide.value = guide_html(config)
 
     def _draft(self) -> None:

@@ -16,7 +16,7 @@ from recipes_core.configuration.extras import store_reason
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.publish.peer import Rendered, Texts
 from recipes_core.publish.plan import Planned
-from recipes_core.render.beside import gpus_taken
+from recipes_core.render.declared import gpus_taken
 from recipes_core.render.listing import groups_of
 from recipes_core.render.page import (
     content_policy,

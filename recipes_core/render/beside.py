@@ -103,14 +103,6 @@ def floor_findings(deployment: Deployment) -> list[Finding]:
     return list(found)
 
 
-def gpus_taken(deployment: Deployment) -> int:
-    """GPUs that the engines of a deployment really use, one copy of each: TP × PP × DP."""
-    config = deployment.configuration
-    if config.rules.is_omni:
-        return config.gpus_used
-    return sum(pool.tp * pool.pp * pool.dp for pool in deployment.layouts)
-
-
 def findings_key(deployment: Deployment) -> tuple[object, ...]:
     """What ``command_findings`` depends on: deployments of one key have the same findings."""
     commands = [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment, Process
 from recipes_core.errors import RecipesError
+from recipes_core.render.declared import gpus_taken
 from recipes_core.render.shell import script
 from recipes_core.render.text import code, fence, plain
 
@@ -123,9 +124,7 @@ def _side_by_side(group: str, columns: Sequence[Mapping[str, str]]) -> list[Row]
 
 
 def _gpus(deployment: Deployment) -> int:
-    config = deployment.configuration
-    used = sum(pool.gpus for pool in deployment.layouts)
-    return (config.kv_instances or 1) * (used or config.gpus_used)
+    return (deployment.configuration.kv_instances or 1) * gpus_taken(deployment)
 
 
 def _names(
@@ -213,11 +212,10 @@ def _figures(sizing: Sizing, copies: int) -> dict[str, str]:
             f"{sizing.max_concurrency * caches:,.2f} of {sizing.max_model_len:,} tokens"
             f" ({sizing.basis})"
         )
-    if sizing.problems:
-        rows["Fits"] = f"would not start: {sizing.problems[0]}"
-    elif sizing.fits is not None:
-        short = f"no, {(sizing.shortfall or 0) / GIB:.2f} GiB short on each GPU"
-        rows["Fits"] = f"{'yes' if sizing.fits else short} ({sizing.basis})"
+    verdict = sizing.verdict
+    # What fits has its tokens and requests in rows of their own.
+    shown = verdict.word if verdict.kind == "fits" else verdict.text
+    rows["Verdict"] = f"{shown} ({sizing.basis})"
     return rows
 
 

@@ -71,15 +71,7 @@ def fit_html(cells: Sequence[Cell]) -> str:
     def shown(cell: Cell | None) -> str:
         if cell is None or cell.sizing is None:
             return escape(cell.error) if cell is not None and cell.error else "not known"
-        sizing = cell.sizing
-        if sizing.fits is None:
-            return "cannot be told"
-        if sizing.fits:
-            room = "" if sizing.available is None else f", {_gib(sizing.available)} GiB for KV"
-            return f"fits{room}"
-        if sizing.problems:
-            return f"does not start: {escape(sizing.problems[0])}"
-        return f"does not fit: {_gib(sizing.shortfall)} GiB short"
+        return escape(cell.sizing.verdict.text)
 
     caption = "Whether one request of full length fits, per GPU, by variant, precision and hardware"
     return _grid("fit", caption, cells, shown)

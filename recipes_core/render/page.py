@@ -16,9 +16,9 @@ from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.findings import Finding, by_severity
 from recipes_core.link import json_query, page_query, selection_of
-from recipes_core.render.beside import gpus_taken
 from recipes_core.render.choices import axes_of
 from recipes_core.render.clients import clients_of
+from recipes_core.render.declared import gpus_taken
 from recipes_core.render.evidence import standing_of
 from recipes_core.render.serve import process_title
 from recipes_core.render.shell import docker_command, heredoc, script

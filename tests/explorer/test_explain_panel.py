@@ -36,7 +36,7 @@ def test_a_command_is_explained_and_sized(panel: ExplainPanel) -> None:
     assert "Cuts every layer over this many GPUs" in found
     assert "has no --swap-space" in found
     assert "On h200, computed, GiB per GPU: weights 7.5" in found
-    assert "one request of full length fits" in found
+    assert "requests of 8,192 tokens at once" in found
     assert f"Nearest recipe: {LLAMA}" in found
 
 

@@ -200,9 +200,8 @@ def test_a_cache_given_in_bytes_is_not_derived_from_the_share(state):
 
 
 def test_what_is_declared_only_is_set_against_what_is_there(state):
-    config = state.configuration
-    html = verdict_html(config, None)
-    assert f"{config.memory_needed_gb:,.0f} GB" in html
+    html = verdict_html(state.deployment, None)
+    assert f"{state.configuration.memory_needed_gb:,.0f} GB" in html
     assert "declared" in html
 
 

@@ -13,8 +13,8 @@ from recipes_core.configuration.rest import INSTALLS
 from recipes_core.deployment import Deployment
 from recipes_core.deployment.install import DRIVERS
 from recipes_core.explorer.panels.figures import gb
-from recipes_core.explorer.panels.head import gpus_running
 from recipes_core.options import options_of
+from recipes_core.render.declared import gpus_taken
 from recipes_core.render.evidence import is_verified, standing_of
 
 Pairs = list[tuple[str, Any]]
@@ -140,7 +140,7 @@ def gpus(config: Configuration, deployment: Deployment | None) -> Reading:
     if count == 1 or not single:
         return HIDDEN
     used = config.profile.gpu_count
-    running = gpus_running(deployment) if deployment is not None else used
+    running = gpus_taken(deployment) if deployment is not None else used
     counts = sorted({*(2**n for n in range(8) if 2**n <= count), count, used})
     options: Pairs = [(f"all {n}" if n == count else str(n), n) for n in counts]
     hint = "" if running >= count else f"The engine takes {running}; {count - running} stay free."

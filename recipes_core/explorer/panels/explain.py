@@ -132,13 +132,9 @@ def _nearest(match: Match) -> str:
 
 
 def memory_html(found: Sizing) -> str:
-    """One line: the share of a GPU, the cache, and whether it fits."""
+    """The share of a GPU, the cache, and whether it fits."""
     gpu = f"On {found.gpu.id}, {found.basis}, GiB per GPU"
     parts = []
     for label, value in (("weights", found.weights), ("KV cache", found.available)):
         parts.append(f"{label} {'not known' if value is None else f'{value / GIB:,.2f}'}")
-    verdict = {True: "one request of full length fits", None: "whether it fits cannot be told"}
-    text = verdict.get(found.fits, "one request of full length does not fit")
-    if found.problems:
-        text = found.problems[0]
-    return f"<p>{escape(f'{gpu}: ' + ', '.join(parts))}; {escape(text)}.</p>"
+    return f"<p>{escape(f'{gpu}: ' + ', '.join(parts))}. {escape(found.verdict.text)}.</p>"

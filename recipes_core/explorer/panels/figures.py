@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from recipes_core.explorer.widgets import escape
+from recipes_core.sizing.verdict import Verdict
 
 GIB = 1 << 30
 PARTS: dict[str, tuple[str, str]] = {
@@ -16,6 +17,8 @@ PARTS: dict[str, tuple[str, str]] = {
     "outside_budget": ("Outside the share", "held above --gpu-memory-utilization"),
     "free": ("Free", "left for others on the GPU"),
 }
+KINDS = {"fits": "rx-yes", "short": "rx-no", "refused": "rx-no", "unknown": "rx-dim"}
+"""The CSS class of each kind of verdict."""
 BASIS = {
     "computed": "from the checkpoint's facts and the command's flags",
     "measured": "for the KV budget that was given",
@@ -46,6 +49,11 @@ def band_text(size: int | None, band: Iterable[int] | None) -> str:
 def count(number: float | None) -> str:
     """A whole number with its thousands apart."""
     return "not known" if number is None else f"{number:,.0f}"
+
+
+def verdict_word(verdict: Verdict) -> str:
+    """A verdict in a word or a few, in its colour."""
+    return f'<span class="{KINDS[verdict.kind]}">{escape(verdict.word)}</span>'
 
 
 def bar_html(per_gpu: Mapping[str, int | None], total: int, label: str) -> str:

@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from recipes_core.configuration import Configuration, configure
-from recipes_core.deployment import deploy
+from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.panels.dials import DIALS
-from recipes_core.explorer.panels.figures import count, gib, table_html
-from recipes_core.explorer.panels.head import gpus_running
+from recipes_core.explorer.panels.figures import count, gib, table_html, verdict_word
 from recipes_core.explorer.panels.pasted_log import log_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import selection_of
+from recipes_core.render.declared import declared_verdict, gpus_taken
 from recipes_core.selection import Selection
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
     from recipes_core.sizing import Sizing
     from recipes_core.sizing.settings import Settings
+    from recipes_core.sizing.verdict import Verdict
 
 MAX_USERS, MAX_TOKENS = 100_000, 100_000_000
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 270, 58, 30, 30, 50
@@ -301,36 +302,30 @@ def _cell(config: Configuration, asked: Selection) -> str:
     except RecipesError as error:
         return f'<span class="rx-source">{escape(error)}</span>'
     query = selection_of(found, name_hardware=True).with_(**dict.fromkeys(DIALS)).to_query()
-    kind, verdict, detail = _verdict(found, sizing)
+    verdict, detail = _figures(deployment, sizing)
     if deployment.layouts:
-        gpus = gpus_running(deployment)
+        gpus = gpus_taken(deployment)
         place = f"{gpus} GPU{'s' if gpus > 1 else ''}"
     else:
         place = f"{found.nodes} node{'s' if found.nodes > 1 else ''}"
-    lines = "<br>".join(escape(line) for line in detail)
+    lines = "<br>".join(escape(line) for line in detail if line)
     return (
         f'<button type="button" class="rx-cell" data-rx-send="open" data-rx-value="{escape(query)}"'
-        f' title="Open this configuration"><span class="{kind}">{verdict}</span>'
+        f' title="Open this configuration">{verdict_word(verdict)}'
         f" on {place}<br><span class='rx-source'>{lines}</span></button>"
     )
 
 
-def _verdict(config: Configuration, sizing: Sizing | None) -> tuple[str, str, list[str]]:
-    """A CSS class, a word or two, and the figures behind them with their origin."""
+def _figures(deployment: Deployment, sizing: Sizing | None) -> tuple[Verdict, list[str]]:
+    """The verdict, and the figures behind it with their origin."""
     if sizing is None or sizing.fits is None:
-        needed, have = config.memory_needed_gb, config.gpus_used * config.profile.gpu_vram_gb
-        detail = [f"asks for {needed:,.0f} of {have:,.0f} GB, declared"]
-        if needed > have:
-            return "rx-no", "too little", detail
-        return "rx-yes", "enough", detail
-    weights = f"{gib(sizing.weights)} of weights per GPU, {sizing.basis}"
-    if not sizing.fits:
-        missing = (
-            sizing.problems[0] if sizing.problems else f"{gib(sizing.shortfall)} missing per GPU"
-        )
-        return "rx-no", "does not start" if sizing.problems else "does not fit", [weights, missing]
+        declared = declared_verdict(deployment)
+        return declared, [declared.detail]
+    weights, verdict = f"{gib(sizing.weights)} of weights per GPU, {sizing.basis}", sizing.verdict
+    if verdict.kind != "fits":
+        return verdict, [weights, verdict.detail]
     if sizing.kv_tokens is None or sizing.max_concurrency is None:
-        return "rx-yes", "fits", [weights]
+        return verdict, [weights]
     tokens = count(sizing.kv_tokens * sizing.caches)
     many = f"{sizing.max_concurrency * sizing.caches:,.1f}"
-    return "rx-yes", "fits", [weights, f"{tokens} tokens, {many}× full length"]
+    return verdict, [weights, f"{tokens} tokens, {many}× full length"]

@@ -6,6 +6,7 @@ from recipes_core.configuration import Adjustment, Configuration
 from recipes_core.deployment import Deployment
 from recipes_core.explorer.widgets import escape
 from recipes_core.findings import Finding, by_severity
+from recipes_core.render.declared import gpus_taken
 from recipes_core.render.evidence import preset_covers, standing_of
 from recipes_core.topology import Pool
 
@@ -49,17 +50,11 @@ def layout_text(pool: Pool) -> str:
     return " ".join(words)
 
 
-def gpus_running(deployment: Deployment) -> int:
-    """GPUs on which an engine of the deployment runs; the others of its nodes stay free."""
-    used = sum(pool.gpus for pool in deployment.layouts)
-    return used or deployment.configuration.gpus_used
-
-
 def summary(config: Configuration, deployment: Deployment) -> str:
     """One line: hardware, nodes, parallel sizes, precision."""
     profile = config.profile
     copies = config.kv_instances or 1
-    there, used = copies * config.gpus_used, copies * gpus_running(deployment)
+    there, used = copies * config.gpus_used, copies * gpus_taken(deployment)
     place = f"{there}× {profile.display_name}"
     if used < there:
         place = f"{used} of {there} {profile.display_name}"

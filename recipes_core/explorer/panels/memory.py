@@ -14,6 +14,7 @@ from recipes_core.explorer.panels.dials import (
 )
 from recipes_core.explorer.panels.figures import (
     BASIS,
+    KINDS,
     PARTS,
     band_text,
     bar_html,
@@ -22,10 +23,13 @@ from recipes_core.explorer.panels.figures import (
     gb,
     gib,
     table_html,
+    verdict_word,
 )
 from recipes_core.explorer.widgets import Kit, escape
+from recipes_core.render.declared import declared_verdict, gpus_taken
 
 if TYPE_CHECKING:
+    from recipes_core.deployment import Deployment
     from recipes_core.explorer.frontend import Page
     from recipes_core.explorer.state import ExplorerState
     from recipes_core.sizing import Sizing
@@ -50,7 +54,7 @@ class MemoryPanel:
         if shown is None:
             return
         config, sizing = shown.configuration, shown.tightest
-        self.verdict.value = verdict_html(config, sizing, shown.sizing_problem)
+        self.verdict.value = verdict_html(shown.deployment, sizing, shown.sizing_problem)
         engines = [(process.name, sized) for process, sized in shown.sizings]
         self.figures.value = engines_html(engines) + figures_html(config, sizing)
         moved = any(getattr(config.selection, name) is not None for name in DIALS)
@@ -62,30 +66,27 @@ class MemoryPanel:
         ]
 
 
-def verdict_html(config: Configuration, sizing: Sizing | None, problem: str = "") -> str:
+def verdict_html(deployment: Deployment, sizing: Sizing | None, problem: str = "") -> str:
     """Whether it fits, and one GPU as a bar."""
     if problem:
         return f'<p class="rx-source">{escape(problem)}</p>'
     if sizing is None or (sizing.basis == "declared" and sizing.fits is None):
-        return _declared_verdict(config, sizing)
-    bar = ""
+        return _declared_verdict(deployment, sizing)
+    config, bar = deployment.configuration, ""
     if sizing.basis != "declared":
-        place = f"One of {config.gpus_used} {config.profile.display_name}"
+        place = f"One of {gpus_taken(deployment)} {config.profile.display_name}"
         bar = bar_html(sizing.per_gpu, sizing.gpu.memory, place)
     return _verdict(config, sizing) + bar
 
 
-def _declared_verdict(config: Configuration, sizing: Sizing | None) -> str:
+def _declared_verdict(deployment: Deployment, sizing: Sizing | None) -> str:
     """What the recipe asks for against what is there, where nothing can be computed."""
-    asked, there = config.memory_needed_gb, config.gpus_used * config.profile.gpu_vram_gb
-    kind, word = ("rx-yes", "Enough") if asked <= there else ("rx-no", "Too little")
-    share = ""
+    verdict, share = declared_verdict(deployment), ""
     if sizing is not None and sizing.weights is not None:
         share = f", {gib(sizing.weights)} of weights on each GPU"
     return (
-        f'<p><span class="{kind}">{word} by what the recipe declares: it asks for at least'
-        f" {gb(asked)}, {config.gpus_used}× {escape(config.profile.display_name)} have"
-        f' {gb(there)}.</span> <span class="rx-source"><b>declared</b>{share}; the layers of'
+        f'<p><span class="{KINDS[verdict.kind]}">{escape(verdict.text)}.</span>'
+        f' <span class="rx-source"><b>declared</b>{share}; the layers of'
         " this checkpoint are not known here, so no KV cache is computed</span></p>"
     )
 
@@ -114,9 +115,8 @@ def engines_html(engines: list[tuple[str, Sizing]]) -> str:
         return ""
     rows = []
     for name, sizing in engines:
-        kind, text = verdict_text(sizing)
         row = [escape(name), gib(sizing.weights), gib(sizing.available), count(sizing.kv_tokens)]
-        rows.append([*row, f'<span class="{kind}">{escape(text.split(":")[0])}</span>'])
+        rows.append([*row, verdict_word(sizing.verdict)])
     head = ["Engine", "Weights per GPU", "KV cache per GPU", "Tokens", ""]
     return table_html(head, rows, "The engines of this deployment", (1, 2, 3))
 
@@ -127,22 +127,7 @@ def _details(title: str, inner: str) -> str:
 
 def verdict_text(sizing: Sizing) -> tuple[str, str]:
     """A CSS class and a sentence on whether the engine starts."""
-    if sizing.problems:
-        return "rx-no", f"Would not start: {sizing.problems[0]}"
-    if sizing.fits is None:
-        return "rx-dim", "Whether it fits is not known"
-    if not sizing.fits:
-        return "rx-no", f"Does not fit: {gib(sizing.shortfall)} are missing on each GPU"
-    if sizing.kv_tokens is None or sizing.max_concurrency is None or sizing.max_model_len is None:
-        return "rx-yes", "Fits"
-    held = f"{count(sizing.kv_tokens)} tokens of KV cache"
-    if sizing.caches > 1:
-        held += (
-            f" on each of {sizing.caches} data-parallel ranks"
-            f" ({count(sizing.kv_tokens * sizing.caches)} together)"
-        )
-    most = f"{sizing.max_concurrency * sizing.caches:,.2f}"
-    return "rx-yes", f"Fits: {held}, {most} requests of {sizing.max_model_len:,} tokens at once"
+    return KINDS[sizing.verdict.kind], sizing.verdict.text
 
 
 def _verdict(config: Configuration, sizing: Sizing) -> str:
