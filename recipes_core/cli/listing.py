@@ -44,7 +44,12 @@ def run(
         precision=precision, hardware_verified=verified,
     )  # fmt: skip
     if hardware is not None:
-        found = [entry for entry in found if _fits(catalog, entry, hardware)]
+        node = catalog.hardware[hardware]
+        found = [
+            entry
+            for entry in found
+            if rules_of(catalog, entry).fits(hardware, node, node.gpu_count)
+        ]
     total = len(found)
     found = found[:limit]
     if as_json:
@@ -80,18 +85,6 @@ def _providers(catalog: Catalog, asked: Sequence[str]) -> list[str]:
     if not found:
         fail(f"no provider {', '.join(asked)!r}; known: {', '.join(sorted(known))}", 2)
     return found
-
-
-def _fits(catalog: Catalog, entry: RecipeEntry, hardware: str) -> bool:
-    """Whether some variant can be had on this hardware and fits one node of it."""
-    rules = rules_of(catalog, entry)
-    profile = catalog.hardware[hardware]
-    return any(
-        option.id == hardware and option.enabled
-        and rules.memory_needed(variant, hardware, profile) <= profile.vram_gb
-        for name, variant in entry.recipe.variants.items()
-        for option in rules.hardware_options(name)
-    )  # fmt: skip
 
 
 def _row(entry: RecipeEntry) -> list[str]:

@@ -90,6 +90,23 @@ def test_find_change_read_compare_share_reopen(browser, ours, theme, width, heig
     other.close()
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_name_in_the_list_of_models_is_cut(browser, dashboard, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{dashboard}/")
+    page.wait_for_selector(".rx-command .rx-code", timeout=60_000)
+    if width < 700:
+        page.get_by_role("button", name="Models").click()
+    longest = page.locator(".rx-models option", has_text="Nano-Omni-30B-A3B-Reasoning-BF16")
+    expect(longest).to_contain_text("nvidia")
+    cut = page.locator(".rx-models option").evaluate_all(
+        "all => all.filter(o => o.scrollWidth > o.clientWidth).map(o => o.text)"
+    )
+    assert cut == []
+    assert longest.evaluate("o => getComputedStyle(o).textOverflow") == "clip"
+    page.close()
+
+
 def test_own_values_are_filled_in_and_survive_a_reload(page, ours):
     page.goto(f"{ours}/?model=deepseek-ai/DeepSeek-V3.2&strategy=multi_node_tp&nodes=2&tab=yours")
     page.wait_for_selector(".rx-command .rx-code", timeout=60_000)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recipes_core.catalog.search import fold, search
+from recipes_core import load_catalog
+from recipes_core.catalog.search import corrected, fold, search
 
 
 def ids(found):
@@ -38,6 +39,62 @@ def test_an_empty_text_gives_every_recipe(upstream):
 )
 def test_a_name_puts_its_recipe_first(upstream, text, first):
     assert ids(search(upstream, text))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("gptoss", "openai/gpt-oss-120b"),
+        ("llama4", "meta-llama/Llama-4-Scout-17B-16E-Instruct"),
+        ("kimi\N{NON-BREAKING HYPHEN}linear", "moonshotai/Kimi-Linear-48B-A3B-Instruct"),
+        ("deepseekv3.2", "deepseek-ai/DeepSeek-V3.2"),
+        ("internvl3.5", "OpenGVLab/InternVL3_5-8B"),
+        ("DeepSeek-R1,", "deepseek-ai/DeepSeek-R1"),
+    ],
+)
+def test_what_stands_between_the_parts_of_a_name_does_not_matter(upstream, text, first):
+    assert ids(search(upstream, text))[0] == first
+
+
+def test_words_that_make_a_name_together_come_before_words_from_anywhere(upstream):
+    found = ids(search(upstream, "qwen 3"))
+    assert all("/Qwen3" in recipe_id for recipe_id in found[:10])
+    assert "Qwen/Qwen2.5-32B" in found[10:]
+
+
+def test_a_size_is_not_found_inside_another(upstream):
+    found = ids(search(upstream, "7b"))
+    assert found
+    assert not any("27B" in recipe_id or "1.7B" in recipe_id for recipe_id in found)
+    assert ids(search(upstream, "a3b qwen3 30b")) == ["Qwen/Qwen3-30B-A3B"]
+
+
+def test_what_a_task_is_said_to_be_is_found():
+    found = search(load_catalog("builtin"), "vision")
+    known = {entry.id for entry in found}
+    assert {"Qwen/Qwen3-VL-30B-A3B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct"} <= known
+    assert "openai/gpt-oss-120b" not in known
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("deepsek", "deepseek"),
+        ("Mixtral fp8", "mistral fp8"),
+        ("deepsek-v3.2", "deepseek v3.2"),
+        ("nemotrn 30b", "nemotron 30b"),
+        ("90b", None),
+        ("v9.9", None),
+        ("\u5c0f\u7c73", None),
+        ("deepseek llama", None),
+        ("", None),
+        ("(", None),
+    ],
+)
+def test_a_slip_is_put_right_by_the_nearest_name_and_a_number_never(upstream, text, right):
+    assert corrected(upstream, text) == right
+    if right:
+        assert search(upstream, right)
 
 
 def test_a_whole_word_counts_more_than_a_part(folder):

@@ -9,6 +9,7 @@ from recipes_core import load_catalog
 from recipes_core.explorer.panels.command import mark_changes, steps_of
 from recipes_core.explorer.panels.details import PANELS
 from recipes_core.explorer.panels.find import MACHINE, OWN
+from recipes_core.explorer.panels.why import WhyPanel
 from recipes_core.explorer.view import Explorer
 from recipes_core.explorer.widgets import visible
 from recipes_core.render.scripts import script_files
@@ -145,6 +146,30 @@ def test_search_narrows_the_list_and_says_so(screen):
     assert "rx-hidden" not in screen.find.list._dom_classes
 
 
+def test_a_slip_finds_the_nearest_name_and_says_so(screen):
+    screen.find.text.value = "deepsek"
+    assert all("DeepSeek" in text for text, _ in screen.find.list.options)
+    assert "No model matches “deepsek”. For “deepseek”: " in screen.find.count.value
+    screen.find.filters["provider"].value = "Qwen"
+    assert screen.find.list.options == ()
+    assert "would without a filter by Provider" in screen.find.count.value
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://huggingface.co/openai/gpt-oss-20b/tree/main",
+        "hf.co/openai/gpt-oss-20b",
+        "https://recipes.vllm.ai/openai/gpt-oss-20b?hardware=b200",
+    ],
+)
+def test_a_link_in_the_search_finds_its_model(screen, link):
+    screen.find.text.value = link
+    assert [recipe_id for _, recipe_id in screen.find.list.options] == ["openai/gpt-oss-20b"]
+    screen.find.text.value = "https://nowhere"
+    assert screen.find.list.options == ()
+
+
 def test_the_list_has_the_order_that_was_chosen(screen):
     recipes = screen.state.catalog.recipes
 
@@ -250,6 +275,16 @@ def test_a_fault_in_a_handler_is_shown_and_the_screen_stays(screen, monkeypatch,
     assert "Something went wrong inside" in screen.notices.value
     assert "boom" in caplog.text
     assert shell(screen)["text"] == before
+
+
+def test_a_panel_that_cannot_be_built_takes_nothing_else_with_it(catalog, monkeypatch):
+    monkeypatch.setattr(WhyPanel, "__init__", lambda *_: 1 / 0)
+    screen = Explorer(catalog, f"model={V32}&hardware=b200&tab=why")
+    assert "ZeroDivisionError" in screen.notices.value
+    axis(screen, "hardware").value = "h200"
+    assert "H200" in screen.status.value
+    screen.details.tabs.value = "guide"
+    assert "guide" in screen.details.built
 
 
 def test_the_tuning_axes_are_built_once(screen):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
@@ -12,10 +14,13 @@ import ipywidgets as w
 from recipes_core.axes import rules_of
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.own_hardware import admit
-from recipes_core.catalog.search import search
+from recipes_core.catalog.search import corrected, search
+from recipes_core.errors import RecipesError
 from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.links import read_link
 from recipes_core.explorer.machine import Machine, this_machine
 from recipes_core.explorer.widgets import Kit, escape, visible
+from recipes_core.selection import MAX_QUERY
 
 if TYPE_CHECKING:
     from recipes_core.explorer.state import ExplorerState
@@ -46,22 +51,6 @@ SETTINGS = {"count": 8, "order": "newest"}
 def _day(entry: RecipeEntry) -> int:
     day = entry.recipe.meta.date_updated or entry.recipe.meta.date_added
     return day.toordinal() if day else 0
-
-
-def fits(catalog: Catalog, entry: RecipeEntry, hardware: str, gpus: int) -> bool:
-    """Whether some GPUs of a hardware have the memory that a variant of a recipe asks for.
-
-    The recipe's GB against those of the GPUs as sold; nodes where they can be added.
-
-    Args:
-        catalog: One that knows the hardware.
-        entry: The recipe.
-        hardware: Id of the hardware.
-        gpus: How many of its GPUs there are.
-    """
-    rules, node = rules_of(catalog, entry), catalog.hardware[hardware]
-    needed = (rules.gpus_needed(name, hardware, node) for name in entry.recipe.variants)
-    return any(least is not None and least <= gpus for least in needed)
 
 
 def has_gpu_tool() -> bool:
@@ -149,12 +138,20 @@ class FindPanel:
             if name != "order":
                 field.value = SETTINGS.get(name, ANY)
 
-    def matches(self) -> list[RecipeEntry]:
-        """What search and filters leave, in the chosen order."""
+    def asked(self) -> str:
+        """What is searched for; of a pasted link the model that it names."""
+        text: str = self.text.value.strip()[:MAX_QUERY]
+        if "/" in text and not re.search(r"\s", text):
+            with suppress(RecipesError):
+                text = read_link(text)[0]
+        return text[:200]
+
+    def matches(self, text: str) -> list[RecipeEntry]:
+        """What a text and the filters leave, in the chosen order."""
         chosen = {name: field.value for name, field in self.filters.items()}
         found = search(
             self.catalog,
-            self.text.value[:200],
+            text,
             tasks=(chosen["task"],) if chosen["task"] else (),
             providers=(chosen["provider"],) if chosen["provider"] else (),
             precision=chosen["precision"] or None,
@@ -173,7 +170,8 @@ class FindPanel:
             catalog, hardware = admitted.catalog, admitted.hardware
         if not self._counted(chosen):
             gpus = catalog.hardware[hardware].gpu_count
-        return [entry for entry in entries if fits(catalog, entry, hardware, gpus)]
+        node = catalog.hardware[hardware]
+        return [e for e in entries if rules_of(catalog, e).fits(hardware, node, gpus)]
 
     def _counted(self, chosen: str) -> bool:
         """Whether the reader says how many GPUs: a workstation has its own, and no more."""
@@ -200,20 +198,24 @@ class FindPanel:
 
     def refresh(self) -> None:
         """Show what matches."""
-        found = self.matches()
+        text = self.asked()
+        found = self.matches(text)
+        instead = None if found else corrected(self.catalog, text)
+        if instead is not None:
+            found = self.matches(instead)
         filtered = [
             field.description
             for name, field in self.filters.items()
             if name not in SETTINGS and field.value != ANY
         ]
-        narrowed = bool(self.text.value.strip() or filtered)
+        narrowed = bool(text or filtered)
         fits_on = self.filters["fits"].value
         visible(self.own, fits_on == OWN)
         visible(self.filters["count"], self._counted(fits_on))
         visible(self.clear, narrowed)
         visible(self.list, bool(found))
-        text = self._said(found, filtered) if narrowed else self._all_said(found)
-        self.count.value = f'<div class="rx-count-row" role="status">{escape(text)}</div>'
+        said = self._said(found, filtered, text, instead) if narrowed else self._all_said(found)
+        self.count.value = f'<div class="rx-count-row" role="status">{escape(said)}</div>'
         self._ids = tuple((_label(entry), entry.id) for entry in found)
         self.follow()
 
@@ -221,7 +223,9 @@ class FindPanel:
         order = ORDERS[self.filters["order"].value][0]
         return f"{len(found)} models, {order[0].lower()}{order[1:]}"
 
-    def _said(self, found: list[RecipeEntry], filtered: list[str]) -> str:
+    def _said(
+        self, found: list[RecipeEntry], filtered: list[str], text: str, instead: str | None
+    ) -> str:
         """How many are left, on which GPUs, and what to give up where there is none."""
         chosen = self.filters["fits"].value
         on = ""
@@ -230,14 +234,18 @@ class FindPanel:
         elif chosen == OWN:
             own = self.state.kept.hardware
             on = f" on {own}" if own else "; say which GPUs you have, such as 4xL40S"
+        words = f"No model matches “{text[:60]}”"
         if found:
-            return f"{len(found)} of {len(self.catalog.recipes)} models{on}"
-        words = self.text.value.strip()[:60]
-        without = len(search(self.catalog, self.text.value[:200]))
+            many = f"{len(found)} of {len(self.catalog.recipes)} models{on}"
+            return f"{words}. For “{instead}”: {many}" if instead else many
+        without = len(search(self.catalog, instead or text))
         if filtered and without:
             rest = f"{without} would without a filter by {', '.join(filtered)}"
             return f"No model matches{on}. {rest}."
-        return f"No model matches {words!r}. Try fewer words, or part of one."
+        return (
+            f"{words}. Names, providers, tasks, precisions, verified GPUs and descriptions are"
+            " searched; try fewer words, or part of one."
+        )
 
     def follow(self) -> None:
         """Mark the model that is shown, if it is in the list."""
@@ -259,8 +267,10 @@ class FindPanel:
 
 
 def _label(entry: RecipeEntry) -> str:
+    """Model and organisation, which goes onto a line of its own where both have no room."""
     org, _, repo = entry.id.partition("/")
-    return f"{repo}  ·  {org}"
+    whole = org.replace("-", "\N{NON-BREAKING HYPHEN}")
+    return f"{repo}\N{ZERO WIDTH SPACE} · {whole}"
 
 
 def _unread_html(catalog: Catalog) -> str:
