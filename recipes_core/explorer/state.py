@@ -114,8 +114,11 @@ class ExplorerState(HasTraits):
             self.open_first()
             if self.shown is not None:
                 self.tell(problem)
+        problems = [self.problem]
         for item in compared_in(outer.get("compare", "")):
             self._add_compared(item)
+            problems.append(self.problem)
+        self.tell(" ".join(dict.fromkeys(filter(None, problems))))
         self.tab = outer.get("tab", "") if outer.get("tab", "").isidentifier() else ""
 
     def _open_without_model(self, selection: Selection) -> None:

@@ -66,6 +66,13 @@ def test_an_unknown_model_is_told_and_something_opens(catalog):
     assert state.configuration is not None
 
 
+def test_a_link_tells_of_each_thing_that_it_names_in_vain(state):
+    state.open_query(f"model=no/body&compare={V32};no/thing;{V32};no/way")
+    assert [item.recipe_id for item in state.compared] == [V32]
+    assert all(name in state.problem for name in ("no/body", "no/thing", "no/way"))
+    assert state.problem.count("no/thing") == 1
+
+
 def test_a_multi_node_strategy_brings_its_nodes_and_goes_with_them(state):
     state.ask(strategy="multi_node_tep")
     assert (state.configuration.strategy_id, state.configuration.nodes) == ("multi_node_tep", 2)

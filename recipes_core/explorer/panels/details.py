@@ -54,7 +54,8 @@ class DetailPanels:
         self.tabs.observe(guarded(self._chosen, kit.on_error), "value")
         self.place = kit.box([], "rx-panel-place")
         self.box = kit.box([self.tabs, self.place], "rx-panels")
-        self._open(first)
+        # A panel that cannot be built takes neither the list nor the axes with it.
+        guarded(self._open, kit.on_error)(first)
 
     def _chosen(self, change: Any) -> None:
         name = change["new"]
