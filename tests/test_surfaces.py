@@ -28,7 +28,8 @@ from recipes_core.explorer.state import ExplorerState
 from recipes_core.findings import Finding
 from recipes_core.layers import plugins_of
 from recipes_core.mcp import Tools
-from recipes_core.publish.export import Options, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import export
 from recipes_core.render.beside import version_of
 from recipes_core.server import _load_jupyter_server_extension
 from recipes_core.sizing.configuration import size_processes

@@ -11,7 +11,8 @@ import typer
 
 from recipes_core.cli.common import open_catalog, say, tell_findings
 from recipes_core.deployment import ReaderValues
-from recipes_core.publish.export import Options, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import export
 
 
 def run(

@@ -7,64 +7,31 @@ import hashlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
-
-import orjson
+from typing import NamedTuple
 
 import recipes_core
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.pages import Page
-from recipes_core.catalog.schema import recipe_schema
-from recipes_core.configuration import Configuration, configure
-from recipes_core.deployment import Deployment, ReaderValues, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
-from recipes_core.publish import feeds, peer, site
+from recipes_core.publish.contents import Options, Work, catalog_lists, page_lists, recipe_files
 from recipes_core.publish.files import (
     MANIFEST,
     Entry,
     Manifest,
     Writer,
-    is_safe,
     prune,
     read_manifest,
     unchanged,
     write_manifest,
 )
-from recipes_core.publish.plan import planned, site_pages
-from recipes_core.render.beside import assess, command_findings, figures, findings_key
-from recipes_core.render.json import SCHEMA_VERSION, points_json, to_json
-from recipes_core.render.listing import llms_txt, models_json, vocabulary_json
-from recipes_core.render.markdown import to_markdown
-from recipes_core.render.output_schema import output_schema
-from recipes_core.selection import Selection
+from recipes_core.publish.plan import site_pages
+from recipes_core.render.json import SCHEMA_VERSION
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a site is made."""
-
-    base_url: str | None = None
-    """Address of the site; without it links are relative, and there is no sitemap and no feed."""
-    dashboard: str | None = None
-    """Address of the dashboard that pages link to."""
-    facts: bool = True
-    """Sizes and findings in every rendering."""
-    values: ReaderValues = field(default_factory=ReaderValues)
-    """Placeholders that are the same for all readers of the site."""
-
-    def __post_init__(self) -> None:
-        if self.base_url is not None:
-            parts = urlsplit(self.base_url)
-            if parts.scheme not in {"http", "https"} or not parts.netloc or parts.fragment:
-                raise RecipesError(f"{self.base_url!r} is no http(s) address of a site")
-            object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 
 
 class Report(NamedTuple):
@@ -92,6 +59,35 @@ class _Done(NamedTuple):
     problem: str | None
 
 
+@dataclass(slots=True)
+class _Tally:
+    """What the workers did so far."""
+
+    files: dict[str, Entry] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    skipped: list[Finding] = field(default_factory=list)
+    written: int = 0
+    made: int = 0
+
+    def add(self, work: Work, done: _Done) -> None:
+        """Count one recipe in.
+
+        Raises:
+            RecipesError: A file of it has a path that another recipe took.
+        """
+        clash = self.files.keys() & done.entries.keys()
+        if clash:
+            raise RecipesError(f"two recipes would write {min(clash)!r}")
+        self.files |= done.entries
+        self.written += done.written
+        self.made += done.made
+        if done.problem is None:
+            self.inputs[done.recipe] = work.digests[done.recipe]
+        else:
+            source = work.catalog.recipes[done.recipe].source
+            self.skipped.append(Finding("error", "not-exported", done.problem, "", source))
+
+
 def export(
     catalog: Catalog,
     folder: str | Path,
@@ -117,43 +113,35 @@ def export(
     target = Path(folder)
     old = _open(target)
     pages_of = site_pages(catalog)
-    work = _Work(catalog, target, chosen, old, pages_of, _digests(catalog, chosen, pages_of))
-    files: dict[str, Entry] = {}
-    inputs: dict[str, str] = {}
-    skipped = []
-    written = made = 0
+    work = Work(catalog, target, chosen, old, pages_of, _digests(catalog, chosen, pages_of))
+    done = _Tally()
     results = _run(work, jobs)
     next(results)
     # The workers are busy by now, and this process would only wait for them.
-    lists = list(_lists(work))
-    for count, done in enumerate(filter(None, results), 1):
-        clash = files.keys() & done.entries.keys()
-        if clash:
-            raise RecipesError(f"two recipes would write {min(clash)!r}")
-        files |= done.entries
-        written += done.written
-        made += done.made
-        if done.problem is None:
-            inputs[done.recipe] = work.digests[done.recipe]
-        else:
-            source = catalog.recipes[done.recipe].source
-            skipped.append(Finding("error", "not-exported", done.problem, "", source))
+    lists = list(catalog_lists(work))
+    for count, result in enumerate(filter(None, results), 1):
+        done.add(work, result)
         if progress is not None:
             progress(count, len(catalog.recipes))
+    files = done.files
     renderings = sum(path.endswith(".json") for path in files)
     writer = Writer(target, old.files)
     shown = {page.id for pages in pages_of.values() for page in pages if f"{page.id}.json" in files}
-    for path, body in (*lists, *_lists_of_what_is_there(work, shown)):
+    for path, body in (*lists, *page_lists(work, shown)):
         writer.put(path, body)
     files |= writer.entries
     removed = prune(target, old.files.keys() - files.keys())
-    _write_manifest(target, Manifest(files, inputs), chosen)
-    size = sum(entry.bytes for entry in files.values())
-    seconds = time.perf_counter() - started
+    _write_manifest(target, Manifest(files, done.inputs), chosen)
     return Report(
-        len(files) + 1, written + writer.written, removed, made, renderings, size, seconds,
-        tuple(skipped),
-    )  # fmt: skip
+        files=len(files) + 1,
+        written=done.written + writer.written,
+        removed=removed,
+        recipes_made=done.made,
+        renderings=renderings,
+        bytes=sum(entry.bytes for entry in files.values()),
+        seconds=time.perf_counter() - started,
+        skipped=tuple(done.skipped),
+    )
 
 
 def _open(target: Path) -> Manifest:
@@ -179,18 +167,6 @@ def _write_manifest(target: Path, manifest: Manifest, options: Options) -> None:
         "base_url": options.base_url,
     }
     write_manifest(target, manifest, about)
-
-
-@dataclass(slots=True)
-class _Work:
-    """What every worker shares; it is inherited, never sent."""
-
-    catalog: Catalog
-    target: Path
-    options: Options
-    old: Manifest
-    pages_of: dict[str, list[Page]]
-    digests: dict[str, str]
 
 
 def _digests(catalog: Catalog, options: Options, pages_of: dict[str, list[Page]]) -> dict[str, str]:
@@ -220,7 +196,7 @@ def _digests(catalog: Catalog, options: Options, pages_of: dict[str, list[Page]]
 
 # --- workers ------------------------------------------------------------------------------------
 
-_WORK: list[_Work] = []
+_WORK: list[Work] = []
 
 
 def _processors() -> int:
@@ -230,7 +206,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _run(work: _Work, jobs: int | None) -> Iterator[_Done | None]:
+def _run(work: Work, jobs: int | None) -> Iterator[_Done | None]:
     """None once the work has begun, then one result for each recipe, as they come."""
     recipes = list(work.catalog.recipes)
     count = min(jobs or _processors(), len(recipes))
@@ -271,141 +247,22 @@ def _one(recipe: str) -> _Done:
         return _Done(recipe, False, {path: work.old.files[path] for path in mine}, 0, None)
     writer = Writer(work.target, work.old.files)
     try:
-        for path, body in _files(work, work.catalog.recipes[recipe]):
+        for path, body in recipe_files(work, work.catalog.recipes[recipe]):
             writer.put(path, body)
     except RecipesError as error:
         return _Done(recipe, True, writer.entries, writer.written, str(error))
     return _Done(recipe, True, writer.entries, writer.written, None)
 
 
-def _paths_of(work: _Work, recipe: str) -> list[str]:
+def _paths_of(work: Work, recipe: str) -> list[str]:
     """The files that an earlier run wrote for a recipe."""
     heads = tuple(head for page in work.pages_of[recipe] for head in (f"{page.id}.", f"{page.id}/"))
     mine = [path for path in work.old.files if path.startswith(heads)]
     return [path for path in mine if _belongs(path, recipe, work)]
 
 
-def _belongs(path: str, recipe: str, work: _Work) -> bool:
+def _belongs(path: str, recipe: str, work: Work) -> bool:
     """Whether a file is of this recipe and not of one whose id begins alike."""
     stem = "/".join(path.split("/")[:2])
     owners = {page.id for page in work.pages_of[recipe]}
     return any(stem == owner or stem in {f"{owner}.json", f"{owner}.md"} for owner in owners)
-
-
-# --- the files of one recipe --------------------------------------------------------------------
-
-
-def _dumps(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _files(work: _Work, entry: RecipeEntry) -> Iterator[tuple[str, bytes]]:
-    pages = work.pages_of[entry.id]
-    for page in pages:
-        yield from _page_files(work, page, pages)
-    for key in entry.recipe.presets:
-        config = configure(work.catalog, entry, Selection(preset=key))
-        yield f"{entry.id}/presets/{key}.json", _preset(work, config)
-
-
-def _preset(work: _Work, config: Configuration) -> bytes:
-    """The JSON of a preset, with each of its operating points."""
-    points = points_json(config, work.options.values)
-    return _dumps(_document(work, config) | {"points": points})
-
-
-def _whole(work: _Work, config: Configuration) -> bytes:
-    """The JSON of a configuration in our own shape."""
-    return _dumps(_document(work, config))
-
-
-def _document(work: _Work, config: Configuration) -> dict[str, Any]:
-    values = work.options.values
-    if not work.options.facts:
-        return to_json(config, deploy(config, values))
-    config, deployment, sizing, findings = assess(config, values)
-    return to_json(config, deployment, sizing, findings)
-
-
-def _page_files(work: _Work, page: Page, siblings: Sequence[Page]) -> Iterator[tuple[str, bytes]]:
-    options = work.options
-    base = configure(work.catalog, page.entry, Selection(variant=page.variant))
-    shown = []
-    leads: dict[str, str] = {}
-    checked: dict[Any, tuple[Finding, ...]] = {}
-    recommended = None
-    for plan in planned(base, page):
-        made = peer.Rendered(deploy(plan.config, options.values))
-        body = peer.rendering(made)
-        sizing, findings = None, tuple(made.deployment.findings)
-        if options.facts:
-            sizing, unsized = figures(plan.config, made.deployment)
-            findings += (*_checked(made.deployment, checked), *unsized)
-            body |= {"sizing": sizing, "findings": [item._asdict() for item in findings]}
-        if plan.path == f"{page.id}/hw/{plan.config.hardware}.json":
-            body = peer.lead(made, body, plan.alternatives)
-            leads[plan.config.hardware] = f"/{plan.path}"
-            if plan.config.hardware == base.hardware:
-                recommended = body
-        yield plan.path, _dumps(body)
-        shown.append(site.Shown(plan, made, sizing, findings))
-    deployment = deploy(base, options.values)
-    first = None
-    if recommended is not None and not base.rules.is_omni:
-        first = recommended | {"by_hardware": leads}
-    yield f"{page.id}.json", _dumps(peer.recipe_page(page, deployment.install, first, siblings))
-    said = _checked(deployment, checked) if options.facts else ()
-    text = to_markdown(base, deployment, options.base_url, findings=said)
-    yield f"{page.id}.md", text.encode()
-    yield f"{page.id}/configuration.json", _whole(work, base)
-    html = site.recipe_html(
-        page, base, shown, siblings, base_url=options.base_url, dashboard=options.dashboard
-    )
-    yield f"{page.id}/index.html", html.encode()
-
-
-def _checked(deployment: Deployment, known: dict[Any, tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Findings of the command check; hardware that gets the same commands gets the same ones."""
-    key = findings_key(deployment)
-    found = known.get(key)
-    if found is None:
-        found = known[key] = tuple(command_findings(deployment))
-    return found
-
-
-# --- the lists ----------------------------------------------------------------------------------
-
-
-def _lists(work: _Work) -> Iterator[tuple[str, bytes]]:
-    """The files that need nothing but the catalog."""
-    catalog, base_url = work.catalog, work.options.base_url
-    root = f"{base_url}/" if base_url else "/"
-    for path, value in vocabulary_json(catalog).items():
-        if is_safe(path):
-            yield path, _dumps(value)
-    yield "recipe.schema.json", _dumps(recipe_schema(catalog))
-    yield "configuration.schema.json", _dumps(output_schema())
-    yield "llms.txt", llms_txt(catalog, root, live=False).encode()
-    yield "index.html", site.index_html(catalog, base_url).encode()
-
-
-def _lists_of_what_is_there(work: _Work, shown: set[str]) -> Iterator[tuple[str, bytes]]:
-    """The files that name pages: only those that were made."""
-    catalog, base_url = work.catalog, work.options.base_url
-    yield "models.json", _dumps([row for row in models_json(catalog) if row["hf_id"] in shown])
-    yield "llms-full.txt", _full_text(work, shown)
-    pages = [page for pages in work.pages_of.values() for page in pages if page.id in shown]
-    if base_url:
-        yield "sitemap.xml", feeds.sitemap(pages, base_url)
-        yield "feed.xml", feeds.feed(catalog, base_url)
-        yield "robots.txt", f"User-agent: *\nAllow: /\nSitemap: {base_url}/sitemap.xml\n".encode()
-
-
-def _full_text(work: _Work, shown: set[str]) -> bytes:
-    """Every recipe's page as Markdown, one after the other."""
-    parts = [
-        (work.target / f"{recipe}.md").read_bytes().strip()
-        for recipe in work.catalog.recipes
-        if recipe in shown
-    ]
-    return b"\n\n---\n\n".join(parts) + b"\n"

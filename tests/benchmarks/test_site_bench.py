@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from recipes_core.configuration import configure
-from recipes_core.publish.export import Options, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import export
 from recipes_core.render.beside import assess
 from recipes_core.render.page import to_html
 from recipes_core.server.answers import Answers

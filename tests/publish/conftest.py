@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.publish.export import Options, Report, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import Report, export
 
 BASE_URL = "https://recipes.example.org/vllm"
 FEW = 12

@@ -13,7 +13,8 @@ import pytest
 
 from recipes_core.errors import RecipesError
 from recipes_core.publish import feeds
-from recipes_core.publish.export import Options, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import export
 from recipes_core.publish.files import MANIFEST, Writer, is_safe
 from tests.publish.conftest import BASE_URL, some
 

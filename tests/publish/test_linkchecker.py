@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from recipes_core.publish.export import Options, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import export
 from tests.publish.conftest import some
 from tests.publish.test_vllm_converter import Quiet
 

@@ -22,7 +22,8 @@ import pytest
 from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
-from recipes_core.publish.export import Options, export
+from recipes_core.publish.contents import Options
+from recipes_core.publish.export import export
 from recipes_core.vllm_cli.explain import explain
 
 TOOLS = Path(
