@@ -140,6 +140,11 @@ class Form(anywidget.AnyWidget):
             return ""
         return f"Only the first {LONGEST:,} of {length:,} characters were read."
 
+    def cut_html(self, name: str) -> str:
+        """The same as a notice."""
+        cut = self.cut(name)
+        return f'<p class="rx-notice">{cut}</p>' if cut else ""
+
 
 def zip_of(files: dict[str, str]) -> bytes:
     """A zip of text files; scripts may be executed, and the bytes depend on the content alone."""

@@ -29,13 +29,15 @@ def read_log(path: Path) -> EngineLog:
     """
     try:
         if str(path) == "-":
-            text = sys.stdin.read(_LARGEST_LOG)
+            text = sys.stdin.read(_LARGEST_LOG + 1)
+            size = len(text)
         else:
-            if path.stat().st_size > _LARGEST_LOG:
-                raise RecipesError(f"{path}: is larger than 64 MiB; keep the start-up part alone")
-            text = path.read_text(encoding="utf-8", errors="replace")
+            size = path.stat().st_size
+            text = path.read_text("utf-8", "replace") if size <= _LARGEST_LOG else ""
     except OSError as error:
         raise RecipesError(f"{path}: cannot be read: {error.strerror}") from error
+    if size > _LARGEST_LOG:
+        raise RecipesError(f"{path}: is larger than 64 MiB; keep the start-up part alone")
     log = parse_engine_log(text)
     if log.is_empty:
         raise RecipesError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recipes_core import load_catalog
+from recipes_core.explorer.frontend import LONGEST
 from recipes_core.explorer.panels.explain import ExplainPanel
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.widgets import Kit
@@ -66,3 +67,13 @@ def test_hostile_text_is_shown_and_does_nothing(panel: ExplainPanel) -> None:
 def test_a_model_that_nobody_knows_has_no_figures(panel: ExplainPanel) -> None:
     assert "Nothing is known" in pasted(panel, "vllm serve me/mine -tp 2")
     assert "not divisible" in pasted(panel, f"vllm serve {LLAMA} -tp 7")
+
+
+def test_what_is_cut_of_a_long_command_is_said(panel: ExplainPanel) -> None:
+    text = f"vllm serve {LLAMA}" + " --middleware a.b" * 300
+    assert "The first 200 of 301 flags" not in pasted(panel, text[:60])
+    assert "The first 200 of 300 flags and variables are shown." in pasted(panel, text)
+    long = f"vllm serve {LLAMA} --chat-template {'x' * LONGEST}"
+    message = {"kind": "field", "name": "command", "value": long[:LONGEST], "length": len(long)}
+    panel.form._receive(None, message, None)
+    assert f"Only the first {LONGEST:,} of {len(long):,} characters were read." in panel.found.value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.panels.figures import table_html
 from recipes_core.explorer.widgets import Kit, escape, visible
+from recipes_core.findings import by_severity
 from recipes_core.sizing.hardware import GIB
 from recipes_core.sizing.result import Sizing
 from recipes_core.vllm_cli.explain import Explanation, Match
@@ -40,7 +41,8 @@ class ExplainPanel:
 
     def _pasted(self, _: str, text: str) -> None:
         self.label = ""
-        self.found.value = self._explained(text) if text.strip() else ""
+        found = self._explained(text) if text.strip() else ""
+        self.found.value = self.form.cut_html("command") + found
         visible(self.open, bool(self.label))
 
     def _open(self) -> None:
@@ -93,16 +95,18 @@ def explained_html(explained: Explanation, match: Match | None) -> str:
     rows = [
         [f"<code>{escape(' '.join((flag.written, *flag.values)))}</code>", escape(flag.text),
          escape(flag.topic)]
-        for flag in explained.flags[:MAX_ROWS]
+        for flag in explained.flags
     ]  # fmt: skip
     rows += [
         [f"<code>{escape(f'{name}={value}')}</code>", escape(VARIABLES.get(name, "")), "variable"]
-        for name, value in list(explained.env.items())[:MAX_ROWS]
+        for name, value in explained.env.items()
     ]
     if rows:
+        shown = rows[:MAX_ROWS]
         parts.append(
-            table_html(["Flag", "What it does", "Topic"], rows, "Each flag of the command")
+            table_html(["Flag", "What it does", "Topic"], shown, "Each flag of the command")
         )
+        parts.append(_left_out(len(rows), "flags and variables"))
     if match is not None:
         parts.append(_nearest(match))
     return "".join(parts)
@@ -113,9 +117,17 @@ def _findings(explained: Explanation) -> str:
         return "<p>This release accepts it.</p>" if explained.floor is not None else ""
     items = "".join(
         f"<li><strong>{escape(item.severity)}</strong>: {escape(item.message)}</li>"
-        for item in explained.findings[:MAX_ROWS]
+        for item in by_severity(explained.findings)[:MAX_ROWS]
     )
-    return f'<ul class="rx-notice">{items}</ul>'
+    left = _left_out(len(explained.findings), "findings")
+    return f'<ul class="rx-notice">{items}</ul>{left}'
+
+
+def _left_out(number: int, what: str) -> str:
+    """How many of a long list are shown; empty where all are."""
+    if number <= MAX_ROWS:
+        return ""
+    return f'<p class="rx-notice">The first {MAX_ROWS} of {number:,} {what} are shown.</p>'
 
 
 def _nearest(match: Match) -> str:

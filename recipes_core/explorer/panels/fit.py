@@ -69,9 +69,8 @@ class FitPanel:
              "value": self.log, "rows": 4,
              "hint": "its memory lines are set beside ours; nothing leaves this session"},
         ]  # fmt: skip
-        cut = self.paste.cut("log")
-        told = f'<p class="rx-notice">{cut}</p>' if cut else ""
-        self.compared.value = told + (log_html(sizing, self.log) if self.log else "")
+        found = log_html(sizing, self.log) if self.log else ""
+        self.compared.value = self.paste.cut_html("log") + found
 
     def _open(self, query: str) -> None:
         config = self.state.configuration
