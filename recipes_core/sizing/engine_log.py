@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from recipes_core.sizing.answers import longest_context
 from recipes_core.sizing.hardware import GIB
 from recipes_core.sizing.result import Sizing
 
@@ -64,7 +66,8 @@ def _bytes(text: str, unit: str) -> float:
 
 _SIZE = _NUMBER + r"\s*(GiB|GB|MiB|MB)"
 _WEIGHTS = re.compile(rf"(?:Model loading took|Loading model weights took) {_SIZE}", re.IGNORECASE)
-_AVAILABLE = re.compile(rf"Available KV cache memory[:\s]+(-?){_SIZE}", re.IGNORECASE)
+_AVAILABLE = re.compile(rf"available KV cache memory[:\s]+\(?(-?){_SIZE}", re.IGNORECASE)
+"""Of the budget, and of a refusal for want of it."""
 _SIZES: dict[str, re.Pattern[str]] = {
     "activation": re.compile(
         rf"(?:torch peak memory increase|peak activation memory)[:\s]+{_SIZE}", re.IGNORECASE
@@ -86,7 +89,9 @@ _COUNTS: dict[str, re.Pattern[str]] = {
     "max_concurrency": re.compile(
         rf"Maximum concurrency for [\d,]+ tokens per request: {_NUMBER}x"
     ),
-    "concurrency_length": re.compile(rf"Maximum concurrency for {_NUMBER} tokens"),
+    "concurrency_length": re.compile(
+        rf"(?:Maximum concurrency for |max seq len \(){_NUMBER}(?: tokens|\))"
+    ),
     "block_size": re.compile(rf"Setting attention block size to {_NUMBER} tokens"),
     "utilization": re.compile(rf"GPU memory utilization is \({_NUMBER}"),
     "estimated_length": re.compile(rf"estimated maximum model length is {_NUMBER}"),
@@ -253,6 +258,12 @@ def _alike(one: str, other: str) -> bool:
 
 _ROUNDING = 0.005 * GIB
 _WHY = {
+    "gpu_total": "Another card, or one of which a part is kept from the engine.",
+    "out_of_memory": "The GPU had no room left for this: another process on it, or a larger step "
+    "than the one that was profiled. A lower --gpu-memory-utilization or fewer "
+    "--max-num-batched-tokens leave more outside the cache.",
+    "needed_kv": "The cache of one request of full length, which the engine found too large: "
+    "another length or cache type, or layers that other flags lay out.",
     "weights": "Another checkpoint, quantization or release than the one sized, or a draft model "
     "that was loaded too.",
     "activation": "Other --max-num-seqs or --max-num-batched-tokens, another MoE or attention "
@@ -263,6 +274,7 @@ _WHY = {
     "the GPU when the engine started.",
     "kv_tokens": "Tokens follow from the available bytes; compare them at the logged bytes below.",
     "max_concurrency": "Concurrency follows from the available bytes.",
+    "longest context at the logged bytes": "The engine's own estimate of what would start.",
     "kv_tokens at the logged bytes": "The log's bytes may be those of a rank that is not the "
     "tightest, or the cache is laid out by flags that were not given here.",
 }
@@ -293,49 +305,74 @@ def compare_log(
             )
 
     first = sizing.ranks[0] if sizing.ranks else None
+    figures = log.figures
+    sized("gpu_total", figures.get("gpu_total"), sizing.gpu.memory)
     sized("weights", _rank_zero(log.weights), first.weights.total if first else sizing.weights)
     activation = first.activation.peak if first else sizing.activation
-    sized("activation", log.figures.get("activation"), activation)
-    sized("non_torch", log.figures.get("non_torch"), sizing.non_torch)
-    sized("graph_estimate", log.figures.get("graph_estimate"), sizing.graphs, "cuda_graphs")
+    sized("activation", figures.get("activation"), activation)
+    sized("non_torch", figures.get("non_torch"), sizing.non_torch)
+    sized("graph_estimate", figures.get("graph_estimate"), sizing.graphs, "cuda_graphs")
     available = first.available if first else sizing.available
     sized("available_kv", _rank_zero(log.available_kv), available, "kv_cache")
-    tokens, share = log.figures.get("kv_tokens"), log.figures.get("max_concurrency")
-    if tokens is not None:
-        band = _token_band(sizing)
+    if needed := figures.get("needed_kv"):
         entry = _difference(
-            "kv_tokens", "tokens", tokens, sizing.kv_tokens, limits=band, rounding=0
+            "needed_kv", "bytes", needed, sizing.needed, limits=None, rounding=_ROUNDING
         )
-        found.append(entry)
-    if share is not None:
-        ours = sizing.max_concurrency
-        entry = _difference("max_concurrency", "times", share, ours, limits=None, rounding=0.005)
-        length = log.figures.get("concurrency_length")
-        if length is not None and sizing.max_model_len not in (None, int(length.value)):
-            why = (
-                f"The log's is for requests of {length.value:,.0f} tokens, ours for"
-                f" {sizing.max_model_len:,}."
-            )
-            entry = replace(entry, explanation=why)
-        found.append(entry)
-    if at_logged is not None and tokens is not None:
-        spread = tokens.value * _ROUNDING / max(at_logged.available or 1, 1) + 1
-        name = "kv_tokens at the logged bytes"
-        ours = at_logged.kv_tokens
-        found.append(_difference(name, "tokens", tokens, ours, limits=None, rounding=spread))
-    return found
+        found.append(_of_its_length(entry, figures.get("concurrency_length"), sizing))
+    if lacking := figures.get("out_of_memory"):
+        why = _WHY["out_of_memory"]
+        found.append(
+            Difference("out_of_memory", "bytes", lacking.value, None, lacking.line, "unknown", why)
+        )
+    return [*found, *_cache_differences(log, sizing, at_logged)]
+
+
+def _cache_differences(
+    log: EngineLog, sizing: Sizing, at_logged: Sizing | None
+) -> Iterator[Difference]:
+    """What follows from the bytes of the cache."""
+    figures = log.figures
+    if tokens := figures.get("kv_tokens"):
+        ours, band = sizing.kv_tokens, _following(sizing, sizing.kv_tokens)
+        yield _difference("kv_tokens", "tokens", tokens, ours, limits=band, rounding=0)
+    length = figures.get("concurrency_length")
+    if share := figures.get("max_concurrency"):
+        times, band = sizing.max_concurrency, _following(sizing, sizing.max_concurrency)
+        entry = _difference("max_concurrency", "times", share, times, limits=band, rounding=0.005)
+        yield _of_its_length(entry, length, sizing)
+    if at_logged is None:
+        return
+    spread = _ROUNDING / max(at_logged.available or 1, 1)
+    if tokens:
+        name, ours, off = "kv_tokens at the logged bytes", at_logged.kv_tokens, tokens.value
+        yield _difference(name, "tokens", tokens, ours, limits=None, rounding=off * spread + 1)
+    if longest := figures.get("estimated_length"):
+        name, ours = "longest context at the logged bytes", longest_context(at_logged)
+        off = longest.value * spread + (at_logged.kv_block_size or 1)
+        yield _difference(name, "tokens", longest, ours, limits=None, rounding=off)
+
+
+def _of_its_length(entry: Difference, length: Logged | None, sizing: Sizing) -> Difference:
+    """A figure of requests whose length may be another than ours."""
+    if length is None or sizing.max_model_len in (None, int(length.value)):
+        return entry
+    why = (
+        f"The log's is for requests of {length.value:,.0f} tokens, ours for"
+        f" {sizing.max_model_len:,}."
+    )
+    return replace(entry, explanation=why)
 
 
 def _rank_zero(entries: list[Logged]) -> Logged | None:
     return entries[0] if entries else None
 
 
-def _token_band(sizing: Sizing) -> tuple[int, int] | None:
-    """The KV band in tokens."""
+def _following(sizing: Sizing, figure: float | None) -> tuple[float, float] | None:
+    """The band of a figure that grows with the bytes of the KV cache."""
     limits = sizing.band.get("kv_cache")
-    if limits is None or not sizing.available or sizing.kv_tokens is None:
+    if limits is None or not sizing.available or figure is None:
         return None
-    low, high = (int(sizing.kv_tokens * b / sizing.available) for b in limits)
+    low, high = (figure * size / sizing.available for size in limits)
     return low, high
 
 
@@ -345,7 +382,7 @@ def _difference(
     logged: Logged,
     ours: float | None,
     *,
-    limits: tuple[int, int] | None,
+    limits: tuple[float, float] | None,
     rounding: float,
 ) -> Difference:
     if ours is None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recipes_core.sizing import H100, size
+from recipes_core.sizing import H100, Sizing, size
+from recipes_core.sizing.answers import longest_context
 from recipes_core.sizing.engine_log import compare_log, other_engine, parse_engine_log
 from tests.sizing.rows import GIB, architecture
 
@@ -185,3 +186,48 @@ def test_a_log_of_nonsense_breaks_nothing(shared: Path, text: str) -> None:
     compare_log(log, sized)
     other_engine(log, sized)
     assert all(entry.value < 1e60 for entry in (*log.available_kv, *log.figures.values()))
+
+
+def test_a_refusal_for_want_of_cache_stands_beside_ours(shared: Path) -> None:
+    arch = architecture(shared, "meta-llama/Llama-3.1-8B-Instruct")
+    log = parse_engine_log(REFUSED.replace("262144", "131072").replace("70.79", "16.0"))
+    assert log.available_kv[0].value == 49 * GIB
+    ours = size(arch, H100, ["m"])
+    given = size(arch, H100, ["m"], available_kv_bytes=49 * GIB)
+    found = {d.name: d for d in compare_log(log, ours, given)}
+    assert found["needed_kv"].verdict == "equal"
+    assert found["available_kv"].logged == 49 * GIB
+    longest = found["longest context at the logged bytes"]
+    assert longest.ours == longest_context(given)
+    shorter = size(arch, H100, ["m", "--max-model-len", "8192"])
+    told = {d.name: d for d in compare_log(log, shorter)}["needed_kv"]
+    assert "requests of 131,072 tokens, ours for 8,192" in told.explanation
+    assert {item.name for item in other_engine(log, shorter)} == {"max_model_len"}
+
+
+def test_memory_that_ran_out_and_another_card_are_told(shared: Path) -> None:
+    arch = architecture(shared, "meta-llama/Llama-3.1-8B-Instruct")
+    log = parse_engine_log(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a "
+        "total capacity of 39.39 GiB of which 1.20 GiB is free."
+    )
+    found = {d.name: d for d in compare_log(log, size(arch, H100, ["m"]))}
+    assert found["gpu_total"].verdict == "apart"
+    assert found["out_of_memory"].logged == 2 * GIB
+    assert "--gpu-memory-utilization" in found["out_of_memory"].explanation
+
+
+def test_what_follows_from_the_cache_has_the_caches_band(shared: Path) -> None:
+    arch = architecture(shared, "meta-llama/Llama-3.1-8B-Instruct")
+    ours = size(arch, H100, ["m", "--max-model-len", "8192"])
+    low, high = ours.band["kv_cache"]
+    for size_, verdict in (((low + ours.available) // 2, "near"), (high + GIB, "apart")):
+        there = size(arch, H100, ["m", "--max-model-len", "8192"], available_kv_bytes=size_)
+        found = {d.name: d.verdict for d in compare_log(parse_engine_log(_printed(there)), ours)}
+        assert found["available_kv"] == verdict
+        assert found["kv_tokens"] == verdict
+        assert found["max_concurrency"] == verdict
+
+
+def _printed(sizing: Sizing) -> str:
+    return "\n".join(sizing.log_lines)

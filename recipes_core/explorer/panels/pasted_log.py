@@ -39,6 +39,11 @@ def log_html(sizing: Sizing | None, text: str) -> str:
             f'<span class="{KINDS.get(item.verdict, "rx-dim")}">{WORDS[item.verdict]}</span>',
             escape(item.explanation),
         ])  # fmt: skip
+    if not rows:
+        return (
+            '<p class="rx-notice">Of this log’s figures none is predicted here: wanted are its'
+            " lines of weights, KV cache, tokens and concurrency.</p>"
+        )
     head = ["Figure", "Log, measured", f"Ours, {sizing.basis}", "Ours is off by", "", "Why"]
     table = table_html(head, rows, "The log beside our figures", (1, 2, 3))
     return _other_html(log, sizing) + table
