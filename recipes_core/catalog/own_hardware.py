@@ -228,17 +228,6 @@ def with_hardware(catalog: Catalog, hardware_id: str, profile: HardwareProfile) 
     return replace(catalog, taxonomy=taxonomy, kept={})
 
 
-def resolve_hardware(catalog: Catalog, text: str) -> HardwareProfile | None:
-    """The profile of a hardware id or short form; None where it is neither."""
-    for key, profile in catalog.hardware.items():
-        if key.casefold() == text.strip().casefold():
-            return profile
-    try:
-        return parse_hardware(catalog, text).profile
-    except RecipesError:
-        return None
-
-
 class Admitted(NamedTuple):
     """A catalog in which a hardware text is an id, or why it is none."""
 

@@ -134,8 +134,3 @@ def family_of(model_type: str, architecture: str) -> Family:
         architecture: The class name vLLM loads.
     """
     return _FAMILIES.get(model_type or _BY_CLASS.get(architecture, ""), _UNKNOWN)
-
-
-def known_families() -> tuple[str, ...]:
-    """All model types whose code was read."""
-    return tuple(sorted(_FAMILIES))

@@ -41,11 +41,6 @@ class Format:
         """Whether the weight is a 16 or 32 bit tensor that a plain GEMM multiplies."""
         return self.kind == "plain"
 
-    @property
-    def is_fp8(self) -> bool:
-        """Whether the weight is stored in 8-bit floats."""
-        return self.kind.startswith("fp8")
-
 
 PLAIN = Format()
 
