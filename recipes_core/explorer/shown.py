@@ -48,11 +48,9 @@ class Shown:
     @property
     def tightest(self) -> Sizing | None:
         """The engine that has the least room."""
-        return min(
-            (sized for _, sized in self.sizings),
-            key=lambda s: (s.fits is not False, s.max_concurrency or 0.0),
-            default=None,
-        )
+        from recipes_core.sizing.configuration import tightest
+
+        return tightest(sized for _, sized in self.sizings)
 
     @cached_property
     def findings(self) -> list[Finding]:

@@ -118,14 +118,7 @@ def _from_recipe(
     for adjustment in config.adjustments:
         print(clean(f"note: {adjustment.axis}: {adjustment.reason}"), file=sys.stderr)
     deployment = deploy(config)
-    known = adapter.checkpoint_of(
-        adapter.roots_of(catalog),
-        config.model_id,
-        config.recipe.model.parameter_count,
-        config.variant,
-        config.recipe.model.context_length,
-        moe=config.recipe.model.architecture == "moe",
-    )
+    known = adapter.checkpoint_of(config)
     if known is None or config.task is not None:
         raise RecipesError(
             f"nothing is known of the checkpoint {config.model_id}; give its config.json: "

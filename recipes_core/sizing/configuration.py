@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from recipes_core.axes import MAX_NODES
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.documents import HardwareProfile, Variant
+from recipes_core.catalog.documents import HardwareProfile
 from recipes_core.catalog.loader import builtin_dir
 from recipes_core.configuration import Configuration
 from recipes_core.deployment.model import Deployment, Process
@@ -74,34 +74,19 @@ def parameters_of(text: str | None) -> float | None:
     return float(found[1]) * _SCALE[found[2].upper()] if found else None
 
 
-def checkpoint_of(
-    roots: Iterable[Path],
-    model_id: str,
-    parameters: str | None,
-    variant: Variant,
-    context: int | None,
-    *,
-    moe: bool = False,
-) -> Architecture | Declared | None:
-    """What is known of a checkpoint: its facts, else the recipe's own parameter count.
-
-    Args:
-        roots: Folders of the catalogs.
-        model_id: The checkpoint.
-        parameters: As the recipe declares them.
-        variant: The recipe's variant, for its precision.
-        context: Declared context length.
-        moe: The recipe declares a mixture of experts, which data parallel ranks share.
-    """
-    found = load_checkpoint(roots, model_id)
+def checkpoint_of(config: Configuration) -> Architecture | Declared | None:
+    """What is known of the checkpoint that is served: its facts, else the declared parameters."""
+    found = load_checkpoint(roots_of(config.catalog), config.model_id)
     if found is not None:
         return found
-    count = parameters_of(parameters)
-    per = _BYTES.get(variant.precision.lower())
+    model, precision = config.recipe.model, config.variant.precision
+    count = parameters_of(model.parameter_count)
+    per = _BYTES.get(precision.lower())
     if count is None or per is None:
         return None
-    source = f"the recipe: {parameters} parameters in {variant.precision}"
-    return Declared(int(count * per), source, positions=context, moe=moe)
+    source = f"the recipe: {model.parameter_count} parameters in {precision}"
+    moe = model.architecture == "moe"
+    return Declared(int(count * per), source, positions=model.context_length, moe=moe)
 
 
 def version_of(deployment: Deployment) -> str:
@@ -138,15 +123,7 @@ def size_processes(config: Configuration, deployment: Deployment) -> list[tuple[
     """
     if config.task is not None:
         return []
-    model = config.recipe.model
-    known = checkpoint_of(
-        roots_of(config.catalog),
-        config.model_id,
-        model.parameter_count,
-        config.variant,
-        model.context_length,
-        moe=model.architecture == "moe",
-    )
+    known = checkpoint_of(config)
     if known is None:
         return []
     gpu, vllm = gpu_in(config), version_of(deployment)
@@ -174,10 +151,12 @@ def size_configuration(config: Configuration, deployment: Deployment) -> Sizing 
     Returns:
         None where nothing is known of the checkpoint.
     """
-    found = [sized for _, sized in size_processes(config, deployment)]
-    if not found:
-        return None
-    return min(found, key=lambda s: (s.fits is not False, s.max_concurrency or 0.0))
+    return tightest(sized for _, sized in size_processes(config, deployment))
+
+
+def tightest(engines: Iterable[Sizing]) -> Sizing | None:
+    """The engine that decides: one that does not fit, else the one with the fewest requests."""
+    return min(engines, key=lambda s: (s.fits is not False, s.max_concurrency or 0.0), default=None)
 
 
 def roots_of(catalog: Catalog) -> Sequence[Path]:

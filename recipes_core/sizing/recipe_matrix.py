@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError
 from recipes_core.selection import Selection
-from recipes_core.sizing.configuration import checkpoint_of, gpu_of, roots_of, size_processes
+from recipes_core.sizing.configuration import checkpoint_of, gpu_of, size_processes, tightest
 from recipes_core.sizing.matrix import Cell, Entry
 
 
@@ -58,27 +59,15 @@ def _cell(entry: Entry, base: Configuration, asked: Selection) -> Cell:
         sized = size_processes(config, deploy(config))
     except RecipesError as error:
         return Cell(entry, None, str(error))
-    if not sized:
+    found = tightest(sizing for _, sizing in sized)
+    if found is None:
         return Cell(entry, None, "nothing is known of the checkpoint")
-    process, found = min(
-        sized, key=lambda pair: (pair[1].fits is not False, pair[1].max_concurrency or 0.0)
-    )
-    model = config.recipe.model
-    known = checkpoint_of(
-        roots_of(config.catalog),
-        config.model_id,
-        model.parameter_count,
-        config.variant,
-        model.context_length,
-        moe=model.architecture == "moe",
-    )
-    full = Entry(
-        entry.variant,
-        entry.precision,
-        entry.hardware,
-        known,
-        found.gpu,
-        tuple(process.argv),
-        process.env,
+    process = next(process for process, sizing in sized if sizing is found)
+    full = replace(
+        entry,
+        checkpoint=checkpoint_of(config),
+        gpu=found.gpu,
+        argv=tuple(process.argv),
+        env=process.env,
     )
     return Cell(full, found)
