@@ -335,6 +335,17 @@ class Rules:
             return f"needs nodes={gate.min_nodes} or more"
         return None
 
+    def nodes_of(
+        self, name: str, hardware: str, profile: HardwareProfile, nodes: int
+    ) -> int | None:
+        """Nodes at which a strategy can be had: those chosen, else the fewest; None at none."""
+        kind = strategy_nodes(self.strategies[name])
+        fewest = max(2, self.gate(name, hardware, profile).min_nodes) if kind == "multi" else 1
+        for count in (nodes, fewest):
+            if self.strategy_reason(name, hardware, profile, count) is None:
+                return count
+        return None
+
     def default_strategy(self, hardware: str, profile: HardwareProfile, nodes: int) -> str | None:
         """The recommended strategy, or the first supported, reachable one of this node count."""
         return self.keep(

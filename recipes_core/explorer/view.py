@@ -32,6 +32,7 @@ from recipes_core.explorer.panels.head import (
 )
 from recipes_core.explorer.state import ExplorerState
 from recipes_core.explorer.widgets import visible
+from recipes_core.selection import Selection
 
 if TYPE_CHECKING:
     from recipes_core.explorer.panels.axes import AxesPanel
@@ -68,7 +69,11 @@ class Explorer:
         state.open_query(query)
         self.kit, self.page, self.command = frame.kit, frame.page, frame.command
         self.title, self.status, self.notices = frame.title, frame.status, frame.notices
-        self.page.handlers = {"restore": self._restore, "ready": self._ready}
+        self.page.handlers = {
+            "restore": self._restore,
+            "ready": self._ready,
+            "open": lambda query: state.ask(**Selection.from_query(query).asked()),
+        }
         self.command.on_msg(guarded(self._asked, state.tell))
         self.find: FindPanel | None = None
         self.axes: AxesPanel | None = None
@@ -179,7 +184,9 @@ class Explorer:
         if state.deployment is not None:
             # The check of the commands takes longer than they do: it waits until they are shown.
             findings = state.findings if self.details is not None else state.deployment.findings
-        self.notices.value = notices_html(state.notices, findings, state.problem)
+        self.notices.value = notices_html(
+            state.notices, findings, state.problem, config=state.configuration
+        )
         visible(self.notices, bool(self.notices.value))
 
     def _tell(self) -> None:

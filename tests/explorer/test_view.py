@@ -58,6 +58,32 @@ def test_choosing_what_cannot_be_had_tells_why_and_keeps_the_rest(screen):
     assert "NVFP4 needs NVIDIA Blackwell" in screen.notices.value
 
 
+@pytest.mark.parametrize(
+    ("query", "button", "nodes"),
+    [
+        ("strategy=multi_node_tp", "Multi-Node Tensor Parallel on 2 nodes", 2),
+        ("strategy=single_node_tep&nodes=2", "Tensor + Expert Parallel on 1 node", 1),
+    ],
+)
+def test_a_refused_strategy_of_a_link_is_one_click_away(catalog, query, button, nodes):
+    screen = Explorer(catalog, f"model={V32}&{query}")
+    asked = query.split("&")[0]
+    name = asked.removeprefix("strategy=")
+    assert screen.state.configuration.strategy_id != name
+    assert button in screen.notices.value
+    assert f'data-rx-send="open" data-rx-value="{asked}"' in screen.notices.value
+    screen.page.handlers["open"](asked)
+    config = screen.state.configuration
+    assert (config.strategy_id, config.nodes) == (name, nodes)
+    assert "data-rx-send" not in screen.notices.value
+
+
+def test_what_no_node_count_makes_possible_has_no_button(catalog):
+    screen = Explorer(catalog, f"model={V32}&strategy=nonsense&hardware=nowhere")
+    assert "nonsense" in screen.notices.value
+    assert "data-rx-send" not in screen.notices.value
+
+
 def test_changed_lines_are_marked_also_where_the_process_has_another_name(screen):
     axis(screen, "strategy").value = "single_node_dep"
     lines = shell(screen)["text"].split("\n")
@@ -140,7 +166,7 @@ def test_search_narrows_the_list_and_says_so(screen):
     assert "rx-hidden" in screen.find.list._dom_classes
     screen.find.text.value = "gpt-oss"
     screen.find.filters["provider"].value = "Qwen"
-    assert "would without a filter by Provider" in screen.find.count.value
+    assert "would without “Provider”" in screen.find.count.value
     screen.find.clear_all()
     assert len(screen.find.list.options) == len(screen.state.catalog.recipes)
     assert "rx-hidden" not in screen.find.list._dom_classes
@@ -152,7 +178,7 @@ def test_a_slip_finds_the_nearest_name_and_says_so(screen):
     assert "No model matches “deepsek”. For “deepseek”: " in screen.find.count.value
     screen.find.filters["provider"].value = "Qwen"
     assert screen.find.list.options == ()
-    assert "would without a filter by Provider" in screen.find.count.value
+    assert "would without “Provider”" in screen.find.count.value
 
 
 @pytest.mark.parametrize(
@@ -168,6 +194,30 @@ def test_a_link_in_the_search_finds_its_model(screen, link):
     assert [recipe_id for _, recipe_id in screen.find.list.options] == ["openai/gpt-oss-20b"]
     screen.find.text.value = "https://nowhere"
     assert screen.find.list.options == ()
+
+
+def test_an_empty_list_says_which_filter_to_give_up(screen):
+    find = screen.find
+    find.text.value = "deepseek"
+    find.filters["provider"].value = "DeepSeek"
+    many = len(find.list.options)
+    find.filters["precision"].value = "int8"
+    assert f"No model matches. {many} would without “Precision”." in find.count.value
+    find.filters["provider"].value = "Qwen"
+    assert "No model matches. 9 would without any." in find.count.value
+
+
+def test_hardware_that_only_recipes_offer_which_name_it_is_said_to_be_so(screen):
+    find, recipes = screen.find, screen.state.catalog.recipes
+    named = {h for entry in recipes.values() for h in entry.recipe.meta.hardware}
+    for board in (value for _, value in find.filters["fits"].options[2:]):
+        assert board in named or not screen.state.catalog.hardware[board].restricted
+    find.filters["fits"].value = "rtx_4090_2x"
+    assert find.list.options == ()
+    assert "Only recipes that name this hardware count here" in find.count.value
+    find.filters["fits"].value = "rtx_5090"
+    for _, recipe_id in find.list.options:
+        assert "rtx_5090" in recipes[recipe_id].recipe.meta.hardware
 
 
 def test_the_list_has_the_order_that_was_chosen(screen):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from recipes_core.axes import MAX_NODES, Option, rules_of, strategy_nodes
+from recipes_core.axes import MAX_NODES, Option, rules_of
 from recipes_core.catalog.own_hardware import admit
 from recipes_core.configuration import BASELINE, MAX_INSTANCES, Configuration
 from recipes_core.configuration.extras import advanced_args
@@ -13,6 +13,7 @@ from recipes_core.configuration.rest import INSTALLS
 from recipes_core.deployment import Deployment
 from recipes_core.deployment.install import DRIVERS
 from recipes_core.explorer.panels.figures import gb
+from recipes_core.explorer.panels.head import nodes_text
 from recipes_core.options import options_of
 from recipes_core.render.declared import gpus_taken
 from recipes_core.render.evidence import is_verified, standing_of
@@ -159,15 +160,11 @@ def strategy(config: Configuration) -> Reading:
         return HIDDEN
     found: Pairs = []
     for option in options:
-        if option.enabled:
-            found.append((label(option), option.id))
-        elif option.facts["supported"] and option.facts["reachable"]:
-            kind = strategy_nodes(config.rules.strategies[option.id])
-            nodes = max(2, option.facts["min_nodes"]) if kind == "multi" else 1
-            place = f"{nodes} nodes" if nodes > 1 else "1 node"
-            found.append((f"{label(option)} · sets {place}", option.id))
-        else:
+        nodes = config.rules.nodes_of(option.id, config.hardware, config.node, config.nodes)
+        if option.enabled or nodes is None:
             found += pairs([option], label)
+        else:
+            found.append((f"{label(option)} · sets {nodes_text(nodes)}", option.id))
     return Reading(found, config.strategy_id, config.strategy.description or "")
 
 

@@ -113,7 +113,12 @@ class FindPanel:
         of = Counter(recipe.meta.provider for recipe in recipes)
         precisions = sorted({v.precision for r in recipes for v in r.variants.values()})
         verified = {h for r in recipes for h, s in r.meta.hardware.items() if s == "verified"}
-        boards = [(f"{p.brand} {p.display_name}", h) for h, p in catalog.hardware.items()]
+        named = {h for r in recipes for h in r.meta.hardware}
+        boards = [
+            (f"{profile.brand} {profile.display_name}", hardware)
+            for hardware, profile in catalog.hardware.items()
+            if not profile.restricted or hardware in named
+        ]
         offers: dict[str, list[tuple[str, Any]]] = {
             "task": tasks,
             "provider": [(f"{n} ({of[n]})", n) for n in sorted(of, key=str.casefold)],
@@ -146,9 +151,11 @@ class FindPanel:
                 text = read_link(text)[0]
         return text[:200]
 
-    def matches(self, text: str) -> list[RecipeEntry]:
-        """What a text and the filters leave, in the chosen order."""
+    def matches(self, text: str, without: str = "") -> list[RecipeEntry]:
+        """What a text and the filters, all or all but one, leave in the chosen order."""
         chosen = {name: field.value for name, field in self.filters.items()}
+        if without:
+            chosen[without] = ANY
         found = search(
             self.catalog,
             text,
@@ -178,6 +185,11 @@ class FindPanel:
         profile = self.catalog.hardware.get(chosen)
         return profile is not None and profile.scalable
 
+    def _named_only(self, chosen: str) -> bool:
+        """Whether only recipes that name a hardware are offered on it."""
+        profile = self.catalog.hardware.get(chosen)
+        return profile is not None and profile.restricted
+
     def _form(self, chosen: str) -> str | None:
         """The hardware that is meant; None where it is not known, so that nothing is left out."""
         if chosen == OWN:
@@ -204,7 +216,7 @@ class FindPanel:
         if instead is not None:
             found = self.matches(instead)
         filtered = [
-            field.description
+            name
             for name, field in self.filters.items()
             if name not in SETTINGS and field.value != ANY
         ]
@@ -215,13 +227,18 @@ class FindPanel:
         visible(self.clear, narrowed)
         visible(self.list, bool(found))
         said = self._said(found, filtered, text, instead) if narrowed else self._all_said(found)
+        if self._named_only(fits_on):
+            said += (
+                " Only recipes that name this hardware count here; “Your own GPUs” compares the"
+                " memory alone."
+            )
         self.count.value = f'<div class="rx-count-row" role="status">{escape(said)}</div>'
         self._ids = tuple((_label(entry), entry.id) for entry in found)
         self.follow()
 
     def _all_said(self, found: list[RecipeEntry]) -> str:
         order = ORDERS[self.filters["order"].value][0]
-        return f"{len(found)} models, {order[0].lower()}{order[1:]}"
+        return f"{len(found)} models, {order[0].lower()}{order[1:]}."
 
     def _said(
         self, found: list[RecipeEntry], filtered: list[str], text: str, instead: str | None
@@ -236,16 +253,24 @@ class FindPanel:
             on = f" on {own}" if own else "; say which GPUs you have, such as 4xL40S"
         words = f"No model matches “{text[:60]}”"
         if found:
-            many = f"{len(found)} of {len(self.catalog.recipes)} models{on}"
+            many = f"{len(found)} of {len(self.catalog.recipes)} models{on}."
             return f"{words}. For “{instead}”: {many}" if instead else many
-        without = len(search(self.catalog, instead or text))
-        if filtered and without:
-            rest = f"{without} would without a filter by {', '.join(filtered)}"
-            return f"No model matches{on}. {rest}."
+        if filtered and search(self.catalog, instead or text):
+            return f"No model matches. {self._without(filtered, instead or text)}"
         return (
             f"{words}. Names, providers, tasks, precisions, verified GPUs and descriptions are"
             " searched; try fewer words, or part of one."
         )
+
+    def _without(self, filtered: list[str], text: str) -> str:
+        """What each filter takes away, where it is the only one to be given up."""
+        left = {name: len(self.matches(text, without=name)) for name in filtered}
+        each = [
+            f"{many} would without “{FILTERS[name].partition(' (')[0]}”"
+            for name, many in left.items()
+            if many
+        ]
+        return f"{', '.join(each) or f'{len(search(self.catalog, text))} would without any'}."
 
     def follow(self) -> None:
         """Mark the model that is shown, if it is in the list."""

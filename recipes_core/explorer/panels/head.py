@@ -8,6 +8,7 @@ from recipes_core.explorer.widgets import escape
 from recipes_core.findings import Finding, by_severity
 from recipes_core.render.declared import gpus_taken
 from recipes_core.render.evidence import preset_covers, standing_of
+from recipes_core.selection import Selection
 from recipes_core.topology import Pool
 
 AXIS_NAMES = {
@@ -123,6 +124,27 @@ def _asked(adjustment: Adjustment) -> str:
     return f"<b>{escape(name)}</b>{asked}{got}: {escape(adjustment.reason)}"
 
 
+def nodes_text(count: int) -> str:
+    """A number of nodes."""
+    return f"{count} node{'s' if count > 1 else ''}"
+
+
+def _instead(adjustment: Adjustment, config: Configuration | None) -> str:
+    """A button that takes a refused strategy, where other nodes are all that it needs."""
+    asked = adjustment.asked
+    if config is None or adjustment.axis != "strategy" or asked not in config.rules.strategies:
+        return ""
+    nodes = config.rules.nodes_of(asked, config.hardware, config.node, config.nodes)
+    if nodes is None or asked == config.strategy_id:
+        return ""
+    name = config.rules.strategies[asked].display_name
+    return (
+        '<button type="button" class="rx-button" data-rx-send="open"'
+        f' data-rx-value="{escape(Selection(strategy=asked).to_query())}">'
+        f"{escape(name)} on {nodes_text(nodes)}</button>"
+    )
+
+
 def told_text(notices: list[Adjustment], problem: str) -> str:
     """What the newest choice met with, in words."""
     rows = [problem] if problem else []
@@ -133,13 +155,27 @@ def told_text(notices: list[Adjustment], problem: str) -> str:
 
 
 def notices_html(
-    notices: list[Adjustment], findings: list[Finding], problem: str = "", most: int = 6
+    notices: list[Adjustment],
+    findings: list[Finding],
+    problem: str = "",
+    most: int = 6,
+    config: Configuration | None = None,
 ) -> str:
-    """What was asked and could not be had, and what is wrong with the command."""
+    """What was asked and could not be had, and what is wrong with the command.
+
+    Args:
+        notices: What could not be had.
+        findings: What is wrong with the command.
+        problem: A sentence that stands first.
+        most: Rows that are shown; the others are folded.
+        config: What came of it; with it a refused choice has a button where one can take it.
+    """
     rows = []
     if problem:
         rows.append(f'<div class="rx-notice rx-error" role="alert">{escape(problem)}</div>')
-    rows += [f'<div class="rx-notice">{_asked(item)}</div>' for item in notices]
+    rows += [
+        f'<div class="rx-notice">{_asked(item)} {_instead(item, config)}</div>' for item in notices
+    ]
     for finding in by_severity(findings):
         kind = {"error": " rx-error", "info": " rx-info"}.get(finding.severity, "")
         where = f" <code>{escape(finding.where)}</code>" if finding.where[:1] in {"-", "$"} else ""

@@ -167,7 +167,7 @@ function findByKeys(page) {
 
 // The answer draws its table anew, and with it the button that was pressed.
 function keepFocus(button, tries = 8) {
-  const panel = button.closest(".rx-panel");
+  const panel = button.closest(".rx-panel, .rx-head");
   const { rxSend, rxValue } = button.dataset;
   const look = () => {
     if (button.isConnected && tries-- > 0) return setTimeout(look, 80);
