@@ -15,6 +15,7 @@ import typer
 
 from recipes_core.cli.app import app
 from recipes_core.sizing import H200, Architecture, size
+from tests.checkpoints import QWEN3_8B
 from tests.conftest import REPO
 
 PAGES = [
@@ -30,19 +31,6 @@ MENTION = re.compile(r"`(?:\.venv/bin/)?recipes ([a-z]+)")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 ELSEWHERE = re.compile(r"org/repo|^recipes export|> ?\S+$")
 """A reader's own model, a whole site (tests/publish makes them), a file to be written."""
-CONFIG = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "torch_dtype": "bfloat16",
-    "hidden_size": 4096,
-    "intermediate_size": 12288,
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "vocab_size": 151936,
-    "max_position_embeddings": 40960,
-}
 
 
 def printed() -> list[str]:
@@ -59,7 +47,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the examples name: a catalog, a checkpoint's config, an engine's log."""
     folder = tmp_path_factory.mktemp("desk")
     config = folder / "config.json"
-    config.write_text(json.dumps(CONFIG))
+    config.write_text(json.dumps(QWEN3_8B))
     argv = ["vllm", "serve", "org/repo"]
     sized = size(Architecture.from_config(config), H200, argv, vllm="0.25.0")
     (folder / "startup.log").write_text("\n".join(sized.log_lines))

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.checkpoints import QWEN3_8B
+
 ERNIE = "baidu/ERNIE-4.5-VL-28B-A3B-PT"
 MINE = """\
 meta: {title: Mine, provider: Qwen, tasks: [text]}
@@ -130,21 +132,7 @@ def test_new_drafts_and_checks(recipes, tmp_path: Path):
 def test_new_fills_in_what_a_config_tells(recipes, tmp_path: Path):
     """Sizes by the config, the floor by its architecture, and its facts kept for sizing."""
     config = tmp_path / "config.json"
-    facts = {
-        "architectures": ["Qwen3ForCausalLM"],
-        "model_type": "qwen3",
-        "torch_dtype": "bfloat16",
-        "hidden_size": 4096,
-        "intermediate_size": 12288,
-        "num_hidden_layers": 36,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "head_dim": 128,
-        "vocab_size": 151936,
-        "max_position_embeddings": 40960,
-        "tie_word_embeddings": False,
-    }
-    config.write_text(json.dumps(facts))
+    config.write_text(json.dumps(QWEN3_8B))
     into = tmp_path / "mine"
     done = recipes("new", "Qwen/Brand-New", "--config", str(config), "--into", str(into))
     assert done.returncode == 0, done.stderr
@@ -154,7 +142,7 @@ def test_new_fills_in_what_a_config_tells(recipes, tmp_path: Path):
     assert made["variants"]["default"]["vram_minimum_gb"] == 20
     sized = recipes("size", "Qwen/Brand-New", "--catalog", "builtin", "--catalog", str(into))
     assert "vLLM 0.33.0, computed" in sized.stdout, sized.stdout + sized.stderr
-    config.write_text(json.dumps(facts | {"architectures": ["NobodyKnowsForCausalLM"]}))
+    config.write_text(json.dumps(QWEN3_8B | {"architectures": ["NobodyKnowsForCausalLM"]}))
     unknown = recipes("new", "Qwen/Newer", "--config", str(config))
     assert yaml.safe_load(unknown.stdout)["model"]["min_vllm_version"] == "0.33.0"
     assert "is the newest" in unknown.stderr
