@@ -179,27 +179,15 @@ def starter_recipe(
         raise RecipesError(f"{taken} has a recipe already: {catalog.recipes[taken].source}")
     told, sizes = config or {}, sized or Sized()
     org, repo = recipe_id.split("/")
-    unknown = [
-        "meta.description: one or two sentences on what the model is for",
-        "meta.hardware: what it was run on, each `verified` with meta.evidence",
-        f"model.min_vllm_version: {first_vllm} is the first that lists its architecture; parsers,"
-        " flags and this checkpoint may need a newer one"
-        if first_vllm
-        else f"model.min_vllm_version: {newest_vllm} is the newest; an older release may do",
-        "features: its tool-call and reasoning parsers, speculative decoding",
-        "guide: what to watch, a launch that works, a request, tuning, troubleshooting",
-    ]
-    provider = _provider(catalog, org)
+    provider, precision = _provider(catalog, org), precision_of(told)
+    vram = 0 if sizes.weights_gb is None else least_vram_gb(sizes.weights_gb)
+    unknown = _never_told(first_vllm, newest_vllm)
     if provider is None:
         unknown.append(f"meta.provider: add {org!r} to providers of taxonomy.yaml")
-    precision = precision_of(told)
     if precision is None:
         unknown.append("variants.default.precision: the config does not say; bf16 stands there")
-    vram = 0
     if sizes.weights_gb is None:
         unknown.append("variants.default.vram_minimum_gb: weights are not known; 0 stands there")
-    else:
-        vram = least_vram_gb(sizes.weights_gb)
     tasks = ["multimodal" if any(told.get(tower) for tower in _TOWERS) else "text"]
     data: dict[str, Any] = {
         "meta": {
@@ -227,3 +215,20 @@ def starter_recipe(
         raise RecipesError(f"config.json: {dotted(first.path)} {first.message}") from None
     head = "".join(f"# {line}\n" for line in ("Still to be found out or written:", *unknown))
     return Draft(recipe_id, head + dump_yaml(data), tuple(unknown))
+
+
+def _never_told(first_vllm: str | None, newest_vllm: str) -> list[str]:
+    """What no config tells: the key, and what its author has to find out."""
+    floor = f"{newest_vllm} is the newest; an older release may do"
+    if first_vllm:
+        floor = (
+            f"{first_vllm} is the first that lists its architecture; parsers, flags and this"
+            " checkpoint may need a newer one"
+        )
+    return [
+        "meta.description: one or two sentences on what the model is for",
+        "meta.hardware: what it was run on, each `verified` with meta.evidence",
+        f"model.min_vllm_version: {floor}",
+        "features: its tool-call and reasoning parsers, speculative decoding",
+        "guide: what to watch, a launch that works, a request, tuning, troubleshooting",
+    ]

@@ -231,20 +231,7 @@ def _result(
     )
     known = not arch.missing
     free = settings.gpu.memory - requested - outside
-    if not known:
-        assumptions += [
-            f"Not known: {what}; weights and cache cannot be told." for what in arch.missing
-        ]
-    elif free < 0:
-        assumptions.append(
-            f"The engine's share and what it holds beside it exceed the card by {-free:,} bytes; "
-            "lower --gpu-memory-utilization."
-        )
-    if room.unsized:
-        assumptions.append(
-            f"The layout of a KV cache in {settings.kv.kv_dtype} is not known here; its tokens "
-            "cannot be told."
-        )
+    assumptions += _limits(settings, room, free)
     fits: bool | None = None
     if plan is not None or (known and arch.layers and not room.unsized):
         fits = available >= need and available > 0 and not settings.problems
@@ -277,6 +264,24 @@ def _result(
         plan=plan,
         ranks=ranks,
     )
+
+
+def _limits(settings: Settings, room: Room, free: int) -> list[str]:
+    """What cannot be told, and a card that holds less than the engine takes."""
+    said = [
+        f"Not known: {what}; weights and cache cannot be told." for what in settings.arch.missing
+    ]
+    if not said and free < 0:
+        said.append(
+            f"The engine's share and what it holds beside it exceed the card by {-free:,} bytes; "
+            "lower --gpu-memory-utilization."
+        )
+    if room.unsized:
+        said.append(
+            f"The layout of a KV cache in {settings.kv.kv_dtype} is not known here; its tokens "
+            "cannot be told."
+        )
+    return said
 
 
 def _token_bytes(room: Room, *, known: bool) -> int | None:

@@ -152,22 +152,7 @@ def read_architecture(
     chosen, notes = _dtype(root, text, dtype)
     hidden = text.whole("hidden_size", "d_model", "n_embd", "block_dim", high=1 << 20)
     source = Source(root, text, model_type, family, quant, hidden, 0, notes + quant.notes)
-    missing: list[str] = []
-    layers: tuple[Layer, ...] = ()
-    try:
-        source.layers = _layer_count(text)
-        layers = _layers(source)
-    except ConfigError as error:
-        if family.known:
-            raise
-        missing.append(f"the layers: {error}")
-    if not family.known:
-        shown_name = model_type or name or "(unnamed)"
-        notes = source.notes
-        notes.append(
-            f"The model type {shown_name} is not known here; it is read as a plain decoder."
-        )
-        missing += _unread(text)
+    layers, missing = _read_layers(source, name)
     whisper = model_type == "whisper"
     if whisper:
         layers = _with_cross(layers)
@@ -199,6 +184,26 @@ def read_architecture(
         missing=tuple(missing),
         config=config,
     )
+
+
+def _read_layers(source: Source, name: str) -> tuple[tuple[Layer, ...], list[str]]:
+    """The layers, and what of a model type that is not known could not be read."""
+    missing: list[str] = []
+    layers: tuple[Layer, ...] = ()
+    try:
+        source.layers = _layer_count(source.text)
+        layers = _layers(source)
+    except ConfigError as error:
+        if source.family.known:
+            raise
+        missing.append(f"the layers: {error}")
+    if not source.family.known:
+        shown = source.model_type or name or "(unnamed)"
+        source.notes.append(
+            f"The model type {shown} is not known here; it is read as a plain decoder."
+        )
+        missing += _unread(source.text)
+    return layers, missing
 
 
 def _layer_count(text: Fields) -> int:

@@ -117,29 +117,6 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
         draft_layers=drafts,
         dsa_packed=gpu.is_nvidia and not gpu.is_blackwell,
     )
-    load = LoadOptions(
-        tower=not args.multimodal_off,
-        tower_replicated=args.tower_replicated,
-        loras=args.loras,
-        lora_rank=args.lora_rank,
-        draft_layers=drafts,
-        tokens=tokens,
-        offload=args.cpu_offload,
-    )
-    step = Step(
-        tokens=tokens,
-        seqs=seqs,
-        max_model_len=length,
-        block_size=_attention_block(arch, kv),
-        v2=v2,
-        compiled=not (args.eager or args.no_compile),
-        multiprocessors=gpu.multiprocessors,
-        encoder=_profiles_encoder(arch, args, rules, v2=v2),
-        deep_gemm=deep_gemm(arch, args),
-        deep_gemm_bytes=rules.deep_gemm_bytes,
-        warm_sampler=v2 and rules.v2_warms_sampler,
-        indexer_mib=_env_int(args.env, "VLLM_SPARSE_INDEXER_MAX_LOGITS_MB", 512),
-    )
     if arch.is_moe and args.cpu_offload:
         notes.append("CPU offload of experts is counted as if every byte asked for were moved.")
     return Settings(
@@ -156,10 +133,50 @@ def resolve(arch: Architecture, args: EngineArguments, gpu: Gpu, rules: Rules) -
         shard=shard,
         parts=parts,
         kv=kv,
-        load=load,
-        step=step,
+        load=_load(args, kv),
+        step=_step(arch, args, gpu, rules, kv, seqs=seqs, v2=v2),
         notes=tuple(dict.fromkeys(notes)),
         problems=tuple(problems_of(arch, args, shard, length, native)),
+    )
+
+
+def _load(args: EngineArguments, kv: KvOptions) -> LoadOptions:
+    """What is loaded beside the decoder's own weights."""
+    return LoadOptions(
+        tower=not args.multimodal_off,
+        tower_replicated=args.tower_replicated,
+        loras=args.loras,
+        lora_rank=args.lora_rank,
+        draft_layers=kv.draft_layers,
+        tokens=kv.tokens,
+        offload=args.cpu_offload,
+    )
+
+
+def _step(
+    arch: Architecture,
+    args: EngineArguments,
+    gpu: Gpu,
+    rules: Rules,
+    kv: KvOptions,
+    *,
+    seqs: int,
+    v2: bool,
+) -> Step:
+    """The forward pass that the engine profiles."""
+    return Step(
+        tokens=kv.tokens,
+        seqs=seqs,
+        max_model_len=kv.max_model_len,
+        block_size=_attention_block(arch, kv),
+        v2=v2,
+        compiled=not (args.eager or args.no_compile),
+        multiprocessors=gpu.multiprocessors,
+        encoder=_profiles_encoder(arch, args, rules, v2=v2),
+        deep_gemm=deep_gemm(arch, args),
+        deep_gemm_bytes=rules.deep_gemm_bytes,
+        warm_sampler=v2 and rules.v2_warms_sampler,
+        indexer_mib=_env_int(args.env, "VLLM_SPARSE_INDEXER_MAX_LOGITS_MB", 512),
     )
 
 

@@ -225,19 +225,32 @@ def _omni(report: Report, omni: Omni) -> None:
 
 def _top(report: Report, catalog: Catalog, recipe: Recipe) -> None:
     """The maps at the top of a recipe."""
-    vocabulary = report.vocabulary
-    strategies, stores, options = (
-        vocabulary.strategies,
-        vocabulary.kv_stores,
-        vocabulary.kv_options,
-    )
+    _layouts(report, recipe)
+    _readable(report, recipe.hardware_overrides, GENERATION, ("hardware_overrides",))
+    _kv_maps(report, recipe)
+    _opt_ins(report, recipe)
+    names = [*report.vocabulary.brand_names, *report.vocabulary.brands]
+    for index, dependency in enumerate(recipe.dependencies):
+        if dependency.brand is not None:
+            report.known("brand", dependency.brand, names, ("dependencies", index, "brand"))
+    for group in ("notes", "known_issues"):
+        for index, note in enumerate(getattr(recipe, group)):
+            if note.when is not None:
+                _when(report, recipe, note.when, (group, index, "when"))
+    for name, preset in recipe.presets.items():
+        _preset(report, catalog, recipe, preset, ("presets", name))
+
+
+def _layouts(report: Report, recipe: Recipe) -> None:
+    """What a recipe says of strategies."""
+    strategies = report.vocabulary.strategies
     _each(report, "strategy", recipe.compatible_strategies, strategies, ("compatible_strategies",))
     if recipe.default_strategy is not None:
         report.known("strategy", recipe.default_strategy, strategies, ("default_strategy",))
     _keys(report, "strategy", recipe.strategy_hardware, strategies, ("strategy_hardware",))
     for name, keys in recipe.strategy_hardware.items():
         _readable(report, keys, ANY, ("strategy_hardware", name))
-    floors = [*strategies, *vocabulary.hardware]
+    floors = [*strategies, *report.vocabulary.hardware]
     for name in recipe.strategy_min_gpus:
         report.known(
             "hardware",
@@ -249,7 +262,14 @@ def _top(report: Report, catalog: Catalog, recipe: Recipe) -> None:
     _keys(report, "strategy", recipe.strategy_overrides, strategies, ("strategy_overrides",))
     for name, override in recipe.strategy_overrides.items():
         _strategy_override(report, override, ("strategy_overrides", name))
-    _readable(report, recipe.hardware_overrides, GENERATION, ("hardware_overrides",))
+    if recipe.dp_router is not None:
+        path: Path_ = ("dp_router", "strategies")
+        _each(report, "strategy", recipe.dp_router.strategies, strategies, path)
+
+
+def _kv_maps(report: Report, recipe: Recipe) -> None:
+    """What a recipe says of KV options and stores."""
+    options, stores = report.vocabulary.kv_options, report.vocabulary.kv_stores
     _keys(report, "kv-option", recipe.kv_offload_support, options, ("kv_offload_support",))
     both = [*options, *stores]
     _keys(report, "kv-option", recipe.kv_offload_overrides, both, ("kv_offload_overrides",))
@@ -259,25 +279,16 @@ def _top(report: Report, catalog: Catalog, recipe: Recipe) -> None:
     _keys(report, "kv-option", recipe.kv_cache_strategy_hardware, stores, cache)
     for name, keys in recipe.kv_cache_strategy_hardware.items():
         _readable(report, keys, ANY, (*cache, name))
-    for index, dependency in enumerate(recipe.dependencies):
-        if dependency.brand is not None:
-            names = [*vocabulary.brand_names, *vocabulary.brands]
-            report.known("brand", dependency.brand, names, ("dependencies", index, "brand"))
-    if recipe.dp_router is not None:
-        path: Path_ = ("dp_router", "strategies")
-        _each(report, "strategy", recipe.dp_router.strategies, strategies, path)
+
+
+def _opt_ins(report: Report, recipe: Recipe) -> None:
+    """Features that are off until a reader turns them on."""
     opt_in: Path_ = ("opt_in_features",)
     _each(report, "feature", recipe.opt_in_features, recipe.features, opt_in)
     gated: Path_ = ("hardware_opt_in_features",)
     _readable(report, recipe.hardware_opt_in_features, ID, gated)
     for name, features in recipe.hardware_opt_in_features.items():
         _each(report, "feature", features, recipe.features, (*gated, name))
-    for group in ("notes", "known_issues"):
-        for index, note in enumerate(getattr(recipe, group)):
-            if note.when is not None:
-                _when(report, recipe, note.when, (group, index, "when"))
-    for name, preset in recipe.presets.items():
-        _preset(report, catalog, recipe, preset, ("presets", name))
 
 
 def _meta(report: Report, catalog: Catalog, entry: RecipeEntry) -> None:
