@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import pytest
 
 from recipes_core.catalog.catalog import Catalog
 from recipes_core.catalog.loader import load_catalog
-from recipes_core.configuration import Configuration, configure
-from recipes_core.deployment import Deployment, ReaderValues, deploy
-
-
-class Laid(NamedTuple):
-    config: Configuration
-    deployment: Deployment
-
+from recipes_core.configuration import configure
+from recipes_core.deployment import ReaderValues, deploy
+from tests.render.shapes import EVERY, SHAPES, Laid
 
 Lay = Callable[..., Laid]
 
@@ -33,3 +27,13 @@ def lay(catalog: Catalog) -> Lay:
         return Laid(config, deploy(config, ReaderValues(**values)))  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture(params=list(SHAPES))
+def laid(request, lay):
+    return lay(*SHAPES[request.param])
+
+
+@pytest.fixture(params=list(EVERY))
+def any_laid(request, lay):
+    return lay(*EVERY[request.param])
