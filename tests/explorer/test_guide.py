@@ -58,5 +58,15 @@ def test_outward_links_leave_the_session_open(html):
     assert '<a href="https://docs.vllm.ai/" target="_blank" rel="noopener noreferrer">' in html
 
 
+def test_an_address_stands_in_one_list_of_links():
+    catalog = load_catalog(only=["moonshotai/Kimi-K2.5"])
+    config = configure(catalog, "moonshotai/Kimi-K2.5")
+    html = guide_html(config)
+    addresses = [url for url in config.recipe.meta.links.values() if url.startswith("https://")]
+    assert addresses
+    assert all(html.count(f'href="{url}"') == 1 for url in addresses)
+    assert html.count(">Links</") == 1
+
+
 def test_each_block_of_code_has_its_button(html):
     assert html.count("data-rx-copy") == html.count("<pre") == 1

@@ -34,14 +34,15 @@ def guide_html(config: Configuration) -> str:
         parts += _notes(title, notes_of(notes, config), config)
     if recipe.guide:
         parts.append(_body(config, recipe.guide, 1))
+    written = "".join(parts)
     links = "".join(
         f'<li><a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{escape(name)}</a>'
         "</li>"
         for name, url in recipe.meta.links.items()
-        if url.startswith(("https://", "http://"))
+        if url.startswith(("https://", "http://")) and f'href="{escape(url)}"' not in written
     )
     if links:
-        parts.append(f"<h3>Links</h3><ul>{links}</ul>")
+        parts.append(f"<h3>Named by the recipe</h3><ul>{links}</ul>")
     if not parts:
         return '<p class="rx-empty">This recipe has no guide.</p>'
     return f'<div class="rx-prose">{"".join(parts)}</div>'
