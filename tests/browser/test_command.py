@@ -51,7 +51,7 @@ def test_a_script_is_downloaded_in_the_form_that_is_shown(card):
     for form, word in (("Docker", "docker run"), ("Shell", "vllm serve")):
         card.get_by_role("button", name=form, exact=True).click()
         with card.expect_download() as download:
-            card.get_by_role("button", name="Download Prefill 1 as a script").click()
+            card.get_by_role("button", name="Script: download Prefill 1").click()
         text = download.value.path().read_text()
         assert word in text
         assert ("docker run" in text) is (form == "Docker")

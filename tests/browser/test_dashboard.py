@@ -77,12 +77,12 @@ def test_copy_and_download(opened, page, context):
     page = opened(f"{V32}&strategy=pd_cluster")
     page.evaluate("navigator.clipboard = undefined")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download Prefill as a script").click()
+        page.get_by_role("button", name="Script: download Prefill").click()
     text = download.value.path().read_text()
     assert text.startswith("#!/usr/bin/env bash\nset -euo pipefail")
     assert "vllm serve deepseek-ai/DeepSeek-V3.2" in text
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download all scripts and files as a zip").click()
+        page.get_by_role("button", name="All (.zip): download every script and file").click()
     assert download.value.suggested_filename == "deepseek-ai--DeepSeek-V3.2.zip"
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy Prefill").click()

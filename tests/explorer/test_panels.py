@@ -19,6 +19,7 @@ from recipes_core.explorer.panels.dials import (
     read_dial,
     undialled,
 )
+from recipes_core.explorer.panels.figures import whole_flags
 from recipes_core.explorer.panels.fit import answers_of, frontier_html, matrix_html
 from recipes_core.explorer.panels.memory import (
     declared_html,
@@ -392,3 +393,11 @@ def test_files_that_could_not_be_read_are_listed(shared, tmp_path):
     broken = load_catalog(shared / "upstream", tmp_path, on_error="collect")
     screen = Explorer(broken, "")
     assert "1 file of this catalog could not be read" in screen.find.unread.value
+
+
+def test_a_flag_in_a_sentence_is_not_broken_after_its_dashes():
+    text = whole_flags("<b> a well--known --max-num-seqs 4, held above --gpu-memory-utilization")
+    assert text == (
+        '&lt;b&gt; a well--known <span class="rx-whole">--max-num-seqs</span> 4, held above'
+        ' <span class="rx-whole">--gpu-memory-utilization</span>'
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from recipes_core.explorer.widgets import escape
@@ -19,6 +20,7 @@ PARTS: dict[str, tuple[str, str]] = {
 }
 KINDS = {"fits": "rx-yes", "short": "rx-no", "refused": "rx-no", "unknown": "rx-dim"}
 """The CSS class of each kind of verdict."""
+_FLAG = re.compile(r"(?<![\w-])--[A-Za-z][\w.-]*")
 BASIS = {
     "computed": "from the checkpoint's facts and the command's flags",
     "measured": "for the KV budget that was given",
@@ -111,11 +113,17 @@ def table_html(
     )
 
 
-def copyable_html(text: str, label: str = "Copy") -> str:
+def whole_flags(text: str) -> str:
+    """Text whose flags are not broken after their dashes."""
+    return _FLAG.sub(r'<span class="rx-whole">\g<0></span>', escape(text))
+
+
+def copyable_html(text: str, label: str) -> str:
     """A block of text with a button that copies it."""
     return (
         '<div class="rx-copyable">'
-        f'<button type="button" class="rx-button" data-rx-copy aria-label="{escape(label)}">Copy'
-        f'</button><pre class="rx-code" tabindex="0" role="region" aria-label="{escape(label)}">'
+        '<button type="button" class="rx-button" data-rx-copy'
+        f' aria-label="Copy: {escape(label)}">Copy</button>'
+        f'<pre class="rx-code" tabindex="0" role="region" aria-label="{escape(label)}">'
         f"{escape(text)}</pre></div>"
     )

@@ -9,7 +9,7 @@ from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.panels.dials import DIALS
-from recipes_core.explorer.panels.figures import count, gib, table_html, verdict_word
+from recipes_core.explorer.panels.figures import count, gib, table_html, verdict_word, whole_flags
 from recipes_core.explorer.panels.pasted_log import log_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import selection_of
@@ -35,7 +35,6 @@ class FitPanel:
     def __init__(self, kit: Kit, state: ExplorerState, page: Page) -> None:
         self.state, self.page = state, page
         self.users, self.tokens, self.log = "32", "8192", ""
-        page.handlers["open"] = self._open
         self.questions = kit.form(self._answer)
         self.answers = kit.html()
         self.frontier = kit.html()
@@ -72,12 +71,6 @@ class FitPanel:
         found = log_html(sizing, self.log) if self.log else ""
         self.compared.value = self.paste.cut_html("log") + found
 
-    def _open(self, query: str) -> None:
-        config = self.state.configuration
-        if config is not None:
-            asked = Selection.from_query(query)
-            self.state.ask(**asked.asked())
-
     # --- what would it take -----------------------------------------------------------------
 
     def _answer(self, name: str, text: str) -> None:
@@ -95,7 +88,8 @@ class FitPanel:
                 '<p class="rx-empty">The KV cache of this checkpoint is not known here, so no'
                 " question about users or context can be answered.</p>"
             )
-        rows = answers_of(config, sizing, int(self.users), int(self.tokens))
+        found = answers_of(config, sizing, int(self.users), int(self.tokens))
+        rows = [map(whole_flags, row) for row in found]
         which = f"the engine “{sizing.process}”, the tightest" if config.pools else "this engine"
         return table_html(["Question", "Answer"], rows, "What it would take") + (
             f'<p class="rx-source"><b>{escape(sizing.basis)}</b> for {escape(which)}, vLLM'
@@ -153,7 +147,7 @@ def answers_of(
          f"{item.text} KV cache {item.before:,} → {item.after:,} tokens over all GPUs.")
         for item in advice(sizing)[:3]
     ]  # fmt: skip
-    return [(escape(question), escape(answer)) for question, answer in rows]
+    return rows
 
 
 def _most(sizing: Sizing, number: int | None) -> str:

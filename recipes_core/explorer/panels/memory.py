@@ -24,6 +24,7 @@ from recipes_core.explorer.panels.figures import (
     gib,
     table_html,
     verdict_word,
+    whole_flags,
 )
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.render.declared import declared_verdict, gpus_taken
@@ -145,7 +146,7 @@ def _budget(sizing: Sizing, config: Configuration) -> str:
 
     def row(name: str, about: str, size: str, origin: str, band: str) -> list[str]:
         first, second = (
-            f'{text}<br><span class="rx-source">{escape(note)}</span>'
+            f'{text}<br><span class="rx-source">{whole_flags(note)}</span>'
             for text, note in ((name, about), (size, origin))
         )
         return [first, second, band]

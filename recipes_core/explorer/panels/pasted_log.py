@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from recipes_core.explorer.panels.dials import DIALS
-from recipes_core.explorer.panels.figures import gib, table_html
+from recipes_core.explorer.panels.figures import gib, table_html, whole_flags
 from recipes_core.explorer.widgets import escape
 from recipes_core.selection import Selection
 
@@ -37,7 +37,7 @@ def log_html(sizing: Sizing | None, text: str) -> str:
             escape(item.name.replace("_", " ")), _figure(item.logged, item.unit),
             _figure(item.ours, item.unit), off,
             f'<span class="{KINDS.get(item.verdict, "rx-dim")}">{WORDS[item.verdict]}</span>',
-            escape(item.explanation),
+            whole_flags(item.explanation),
         ])  # fmt: skip
     if not rows:
         return (

@@ -179,9 +179,9 @@ function render({ model, el }) {
   function drawFoot(step) {
     const buttons = [];
     if (step.file) {
-      buttons.push(getter("Script", `Download ${step.title} as a script`, () => ({ kind: "script", id: step.id, form })));
+      buttons.push(getter("Script", `Script: download ${step.title}`, () => ({ kind: "script", id: step.id, form })));
     }
-    buttons.push(getter("All (.zip)", "Download all scripts and files as a zip", () => ({ kind: "zip", form })));
+    buttons.push(getter("All (.zip)", "All (.zip): download every script and file", () => ({ kind: "zip", form })));
     foot.replaceChildren(words, ...buttons);
   }
 
