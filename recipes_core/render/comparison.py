@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment, Process
 from recipes_core.errors import RecipesError
-from recipes_core.render.declared import gpus_taken
+from recipes_core.render.declared import gpus_taken, verdict_on
 from recipes_core.render.shell import script
 from recipes_core.render.text import code, fence, plain
 
 if TYPE_CHECKING:
     from recipes_core.sizing import Sizing
+    from recipes_core.sizing.verdict import Verdict
 
 GIB = 1 << 30
 ABSENT = "–"
@@ -187,9 +188,18 @@ def _sized(config: Configuration, deployment: Deployment) -> dict[str, str]:
         return {**rows, "Memory computed": str(error)}
     copies = config.kv_instances or 1
     columns = {process.name: _figures(sizing, copies) for process, sizing in sizings}
+    verdicts = {process.name: verdict_on(deployment, sizing) for process, sizing in sizings}
     for label in dict.fromkeys(label for column in columns.values() for label in column):
         rows[label] = _joined({n: column.get(label, ABSENT) for n, column in columns.items()})
+    told = {name: _told(*found) for name, found in verdicts.items()}
+    rows["Verdict"] = _joined(told) if told else _told(*verdict_on(deployment, None))
     return rows
+
+
+def _told(verdict: Verdict, basis: str) -> str:
+    # What fits by our own figures has its tokens and requests in rows of their own.
+    whole = verdict.kind != "fits" or basis == "declared"
+    return f"{verdict.text if whole else verdict.word} ({basis})"
 
 
 def _figures(sizing: Sizing, copies: int) -> dict[str, str]:
@@ -212,10 +222,6 @@ def _figures(sizing: Sizing, copies: int) -> dict[str, str]:
             f"{sizing.max_concurrency * caches:,.2f} of {sizing.max_model_len:,} tokens"
             f" ({sizing.basis})"
         )
-    verdict = sizing.verdict
-    # What fits has its tokens and requests in rows of their own.
-    shown = verdict.word if verdict.kind == "fits" else verdict.text
-    rows["Verdict"] = f"{shown} ({sizing.basis})"
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recipes_core.deployment import Deployment
+from recipes_core.sizing.result import Sizing
 from recipes_core.sizing.verdict import Verdict
 
 
@@ -29,6 +30,13 @@ def declared_verdict(deployment: Deployment) -> Verdict:
         spread = f"{detail}, one has {_gb(gpu)}: how many it uses, the pipeline's own options say"
         return Verdict("unknown", "One GPU is not enough as declared", spread)
     return Verdict("fits", "Enough as declared", detail)
+
+
+def verdict_on(deployment: Deployment, sizing: Sizing | None) -> tuple[Verdict, str]:
+    """The verdict on an engine and its basis: what is declared, where sizing cannot tell."""
+    if sizing is None or sizing.verdict.kind == "unknown":
+        return declared_verdict(deployment), "declared"
+    return sizing.verdict, sizing.basis
 
 
 def _each_engine(deployment: Deployment) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from recipes_core import configure, deploy, load_catalog
+from recipes_core.deployment import Deployment
 from recipes_core.explorer.panels.explain import memory_html
 from recipes_core.explorer.panels.fit import matrix_html
 from recipes_core.explorer.panels.memory import verdict_html
@@ -52,18 +53,25 @@ def test_screen_comparison_json_and_terminal_say_the_same(query: str) -> None:
     assert f"{text}." in memory_html(sized)
     assert f"{text}." in sizing_lines(sized)
     assert figures(config, deployment).sizing["verdict"] == text
-    row = next(row for row in compare([(config, deployment)]).rows if row.label == "Verdict")
-    assert row.cells[0].startswith(sized.verdict.word)
-    assert row.cells[0].endswith("(computed)")
+    assert _compared(deployment).startswith(sized.verdict.word)
+    assert _compared(deployment).endswith("(computed)")
+
+
+def _compared(deployment: Deployment) -> str:
+    rows = compare([(deployment.configuration, deployment)]).rows
+    return next(row.cells[0] for row in rows if row.label == "Verdict")
 
 
 def test_what_is_declared_is_set_against_the_gpus_that_the_engine_takes() -> None:
     asr = "Qwen/Qwen3-ASR-1.7B"
     config = configure(load_catalog(only=[asr]), asr, "hardware=h200")
     assert config.gpus_used == 8
-    html = verdict_html(deploy(config), None)
-    assert "Enough as declared" in html
-    assert "1× H200 has 141 GB" in html
+    deployment = deploy(config)
+    sized = size_configuration(config, deployment)
+    for text in (verdict_html(deployment, sized), matrix_html(config), _compared(deployment)):
+        assert "Enough as declared" in text
+        assert "1× H200 has 141 GB" in text
+        assert "not known (" not in text
 
 
 def test_each_pool_has_to_hold_what_is_declared() -> None:
@@ -80,5 +88,6 @@ def test_a_pipeline_that_wants_more_than_one_gpu_is_promised_none() -> None:
     assert "rx-yes" not in html
     assert "One GPU is not enough as declared" in html
     assert "One GPU is not enough as declared" in matrix_html(config)
+    assert "One GPU is not enough as declared" in _compared(deploy(config))
     small = configure(load_catalog(only=[wan]), wan, "hardware=h200&task=ti2v")
     assert "Enough as declared" in verdict_html(deploy(small), None)

@@ -114,7 +114,7 @@ def explained_html(explained: Explanation, match: Match | None) -> str:
 
 def _findings(explained: Explanation) -> str:
     if not explained.findings:
-        return "<p>This release accepts it.</p>" if explained.floor is not None else ""
+        return "<p>This release’s parser accepts it.</p>" if explained.floor is not None else ""
     items = "".join(
         f"<li><strong>{escape(item.severity)}</strong>: {escape(item.message)}</li>"
         for item in by_severity(explained.findings)[:MAX_ROWS]

@@ -13,7 +13,7 @@ from recipes_core.explorer.panels.figures import count, gib, table_html, verdict
 from recipes_core.explorer.panels.pasted_log import log_html
 from recipes_core.explorer.widgets import Kit, escape
 from recipes_core.link import selection_of
-from recipes_core.render.declared import declared_verdict, gpus_taken
+from recipes_core.render.declared import gpus_taken, verdict_on
 from recipes_core.selection import Selection
 
 if TYPE_CHECKING:
@@ -311,10 +311,10 @@ def _cell(config: Configuration, asked: Selection) -> str:
 
 def _figures(deployment: Deployment, sizing: Sizing | None) -> tuple[Verdict, list[str]]:
     """The verdict, and the figures behind it with their origin."""
-    if sizing is None or sizing.fits is None:
-        declared = declared_verdict(deployment)
-        return declared, [declared.detail]
-    weights, verdict = f"{gib(sizing.weights)} of weights per GPU, {sizing.basis}", sizing.verdict
+    verdict, basis = verdict_on(deployment, sizing)
+    if sizing is None or basis == "declared":
+        return verdict, [verdict.detail]
+    weights = f"{gib(sizing.weights)} of weights per GPU, {basis}"
     if verdict.kind != "fits":
         return verdict, [weights, verdict.detail]
     if sizing.kv_tokens is None or sizing.max_concurrency is None:

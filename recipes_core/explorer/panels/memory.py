@@ -71,12 +71,12 @@ def verdict_html(deployment: Deployment, sizing: Sizing | None, problem: str = "
     """Whether it fits, and one GPU as a bar."""
     if problem:
         return f'<p class="rx-source">{escape(problem)}</p>'
-    if sizing is None or (sizing.basis == "declared" and sizing.fits is None):
-        return _declared_verdict(deployment, sizing)
     config, bar = deployment.configuration, ""
-    if sizing.basis != "declared":
+    if sizing is not None and sizing.basis != "declared":
         place = f"One of {gpus_taken(deployment)} {config.profile.display_name}"
         bar = bar_html(sizing.per_gpu, sizing.gpu.memory, place)
+    if sizing is None or sizing.verdict.kind == "unknown":
+        return _declared_verdict(deployment, sizing) + bar
     return _verdict(config, sizing) + bar
 
 
@@ -88,7 +88,7 @@ def _declared_verdict(deployment: Deployment, sizing: Sizing | None) -> str:
     return (
         f'<p><span class="{KINDS[verdict.kind]}">{escape(verdict.text)}.</span>'
         f' <span class="rx-source"><b>declared</b>{share}; the layers of'
-        " this checkpoint are not known here, so no KV cache is computed</span></p>"
+        " this checkpoint or their cache are not known here, so no tokens are computed</span></p>"
     )
 
 
