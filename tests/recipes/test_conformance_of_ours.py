@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from recipes_core.catalog.catalog import Catalog
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import Configuration, configure
 from recipes_core.deployment import deploy
 from recipes_core.render.json import to_json
@@ -104,10 +103,10 @@ def recipes_with_a_guide(ours: Catalog, chain: dict[str, Chain]) -> set[str]:
 
 
 def test_every_row_from_our_file(
-    ours: Catalog, shared: Path, capsys: pytest.CaptureFixture[str]
+    ours: Catalog, upstream: Catalog, shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chain = chains(shared, ours)
-    judge = Judge(ours, load_catalog(shared / "upstream"), chain)
+    judge = Judge(ours, upstream, chain)
     finished = recipes_with_a_guide(ours, chain)
     counts: Counter[str] = Counter(unexplained=0)
     touched: Counter[str] = Counter()
@@ -141,11 +140,13 @@ def test_every_row_from_our_file(
     assert sum(counts.values()) == 18_168
 
 
-def test_a_difference_that_no_list_names_is_found(ours: Catalog, shared: Path) -> None:
+def test_a_difference_that_no_list_names_is_found(
+    ours: Catalog, upstream: Catalog, shared: Path
+) -> None:
     """The measure itself: without its named corrections a recipe's rows are not explained."""
     chain = chains(shared, ours)
     peer = "deepseek-ai/DeepSeek-V3.1"
     bare = Chain(peer, chain[peer].raw, ours, {}, chain[peer].context)
-    judge = Judge(ours, load_catalog(shared / "upstream"), chain | {peer: bare})
+    judge = Judge(ours, upstream, chain | {peer: bare})
     verdicts = Counter(judge.verdict(row)[0] for row in read_rows(shared) if row["recipe"] == peer)
     assert verdicts["unexplained"] > 20

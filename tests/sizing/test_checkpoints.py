@@ -209,12 +209,11 @@ def test_command_and_memory_never_disagree(recipe: str, query: str) -> None:
     assert found.to_json()["process"] == deployment.processes[0].name
 
 
-def test_every_recipe_is_sized_or_nothing() -> None:
-    catalog = load_catalog()
+def test_every_recipe_is_sized_or_nothing(ours: Catalog) -> None:
     counts = {"computed": 0, "declared": 0, None: 0}
-    for recipe_id, entry in catalog.recipes.items():
+    for recipe_id, entry in ours.recipes.items():
         for variant in entry.recipe.variants:
-            config = configure(catalog, recipe_id, f"variant={variant}")
+            config = configure(ours, recipe_id, f"variant={variant}")
             found = size_configuration(config, deploy(config))
             counts[found.basis if found else None] += 1
             if found is not None:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recipes_core.catalog.loader import load_catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
 from recipes_core.sizing.configuration import size_processes
 
 STORES = "kv_offload=kv_store_centralized_mooncake&kv_instances=5&strategy=multi_node_dep&nodes=3"
-
-
-@pytest.fixture(scope="module")
-def catalog(shared):
-    return load_catalog(shared / "upstream")
 
 
 @pytest.mark.parametrize(
@@ -25,8 +19,8 @@ def catalog(shared):
         ("deepseek-ai/DeepSeek-V3.2", "strategy=pd_cluster&hardware=b200", 2, 2),
     ],
 )
-def test_engines_of_one_kind_are_sized_once(catalog, recipe, query, engines, kinds):
-    config = configure(catalog, recipe, query)
+def test_engines_of_one_kind_are_sized_once(upstream, recipe, query, engines, kinds):
+    config = configure(upstream, recipe, query)
     assert not config.adjustments
     deployment = deploy(config)
     assert sum(process.is_engine for process in deployment.processes) == engines

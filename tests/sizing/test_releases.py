@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from recipes_core.catalog.loader import load_catalog
+from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
 from recipes_core.deployment.install import NEWEST_RELEASE
@@ -115,15 +115,14 @@ def test_newest_release_is_the_newest_table() -> None:
     assert versions()[-1] == NEWEST_VLLM == NEWEST_RELEASE
 
 
-def test_a_recipe_is_sized_for_what_is_installed_today() -> None:
-    catalog = load_catalog()
-    config = configure(catalog, LLAMA, "hardware=h100")
+def test_a_recipe_is_sized_for_what_is_installed_today(ours: Catalog) -> None:
+    config = configure(ours, LLAMA, "hardware=h100")
     found = size_configuration(config, deploy(config))
     assert found.vllm == NEWEST_VLLM
     said = [note for note in found.assumptions if "No run of vLLM 0.33.0 was measured" in note]
     assert len(said) == 1
     assert "0.25.0" in said[0]
-    pinned = configure(catalog, LLAMA, "hardware=h100&vllm=0.25.0")
+    pinned = configure(ours, LLAMA, "hardware=h100&vllm=0.25.0")
     assert version_of(deploy(pinned)) == "0.25.0"
     assert size_configuration(pinned, deploy(pinned)).vllm == "0.25.0"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes_core.catalog.loader import load_catalog
+from recipes_core.catalog.catalog import Catalog
 from recipes_core.configuration import configure
 from recipes_core.deployment import deploy
 from recipes_core.frames import (
@@ -127,14 +127,13 @@ def test_sizing_brings_in_no_pandas() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
 
 
-def test_matrix_of_a_recipe_of_the_catalog() -> None:
-    catalog = load_catalog()
+def test_matrix_of_a_recipe_of_the_catalog(ours: Catalog) -> None:
     recipe = "openai/gpt-oss-120b"
-    cells = recipe_cells(catalog, recipe, {"max_model_len": "8192", "hardware": "h100"})
+    cells = recipe_cells(ours, recipe, {"max_model_len": "8192", "hardware": "h100"})
     frame = fit_frame(cells)
     assert list(frame.columns) == list(dict.fromkeys(c.entry.hardware for c in cells))
     cell = next(c for c in cells if c.entry.hardware == "h200" and c.sizing is not None)
-    config = configure(catalog, recipe, "hardware=h200&max_model_len=8192")
+    config = configure(ours, recipe, "hardware=h200&max_model_len=8192")
     assert cell.sizing.per_gpu == size_configuration(config, deploy(config)).per_gpu
     assert cell.sizing.max_model_len == 8192
     again = fit_matrix([cell.entry], vllm=cell.sizing.vllm)
