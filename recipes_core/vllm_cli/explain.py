@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recipes_core.findings import Finding
 from recipes_core.vllm_cli.bench import check_bench
 from recipes_core.vllm_cli.check import arguments, check_argv, is_omni, lookup
-from recipes_core.vllm_cli.command import expand_config, parse_command
+from recipes_core.vllm_cli.command import Command, expand_config, parse_command
 from recipes_core.vllm_cli.effects import EFFECTS
 from recipes_core.vllm_cli.floors import Floor, min_version
 from recipes_core.vllm_cli.tables import (
@@ -288,15 +288,7 @@ def explain(
     rel = release(table_for(version).position, is_omni(parsed.argv), tuple(plugins))
     argv, notes = parsed.argv, list(parsed.findings)
     if argv[1] == "bench":
-        line = split(argv[3:])
-        flags = tuple(
-            FlagExplained(item.written, item.option, item.all_values, "other", "", None)
-            for item in line.items
-        )
-        found = (*notes, *check_bench(argv, version))
-        return Explanation(
-            argv, parsed.env, parsed.image, None, rel.version, flags, Layout(), found, None
-        )
+        return _explain_bench(parsed, version, rel.version)
     if "--config" in argv:
         if read is None:
             text = "the file behind --config was not read: its flags are missing here"
@@ -316,4 +308,23 @@ def explain(
         read_layout(argv, rel),
         (*notes, *findings),
         min_version(argv, parsed.env, plugins=plugins),
+    )
+
+
+def _explain_bench(parsed: Command, version: str, read_as: str) -> Explanation:
+    """A benchmark's command: its flags are named and checked, without words or a layout."""
+    flags = tuple(
+        FlagExplained(item.written, item.option, item.all_values, "other", "", None)
+        for item in split(parsed.argv[3:]).items
+    )
+    return Explanation(
+        parsed.argv,
+        parsed.env,
+        parsed.image,
+        None,
+        read_as,
+        flags,
+        Layout(),
+        (*parsed.findings, *check_bench(parsed.argv, version)),
+        None,
     )

@@ -59,13 +59,15 @@ def dials_of(config: Configuration, sizing: Sizing | None) -> list[Dial]:
     share = f"{sizing.utilization:.2f}" if sizing is not None else ""
     shares = tuple(f"{n / 100:.2f}" for n in range(50, 99, 2))
     kv_type = settings.kv.kv_dtype if settings is not None else ""
+    seqs = str(settings.seqs) if settings is not None else ""
+    batch = str(settings.tokens) if settings is not None else ""
     return [
         Dial("max_model_len", "Longest context", "--max-model-len", _texts(lengths), longest,
              "tokens"),
         Dial("max_num_seqs", "Requests at once", "--max-num-seqs", _texts(SEQUENCES),
-             _of(settings, "seqs")),
+             seqs),
         Dial("max_num_batched_tokens", "Tokens per step", "--max-num-batched-tokens",
-             _texts(BATCHES), _of(settings, "tokens"), "tokens"),
+             _texts(BATCHES), batch, "tokens"),
         Dial("gpu_memory_utilization", "Share of each GPU", "--gpu-memory-utilization", shares,
              share),
         Dial("kv_cache_dtype", "KV cache type", "--kv-cache-dtype", KV_TYPES, kv_type,
@@ -129,11 +131,6 @@ def _texts(numbers: Iterable[int]) -> tuple[str, ...]:
 
 def _size(text: str) -> float:
     return float(text) if text.replace(".", "", 1).isdigit() else 0.0
-
-
-def _of(settings: Any, name: str) -> str:
-    value = getattr(settings, name, None)
-    return str(value) if isinstance(value, int) else ""
 
 
 def _releases() -> tuple[str, ...]:
