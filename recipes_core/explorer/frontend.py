@@ -27,6 +27,7 @@ class Page(anywidget.AnyWidget):
 
     Attributes:
         query: Query of the page's address, as it should stand in the browser.
+        revision: Of the state that all this is of.
         told: What the newest choice met with; each change is said aloud, and shown where its
             notice is out of sight.
         hints: A line beneath each axis, by the axis's CSS name.
@@ -41,6 +42,7 @@ class Page(anywidget.AnyWidget):
     _css = _read("explorer.css")
 
     query = traitlets.Unicode("").tag(sync=True)
+    revision = traitlets.Int(0).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     announce = traitlets.Unicode("").tag(sync=True)
     told = traitlets.Unicode("").tag(sync=True)

@@ -162,10 +162,12 @@ class Explorer:
             self.command.steps = steps
             self.command.form = first_form(deployment)
             self.command.revision = state.revision
-        self.status.value = status_html(config, deployment)
+        # The page looks whether the command and the link are of the same choice.
+        summed = status_html(config, deployment)
+        self.status.value = f'<div data-revision="{state.revision}">{summed}</div>'
         self.title.value = title_html(config, deployment)
         with self.page.hold_sync():
-            self.page.query = state.page_query()
+            self.page.query, self.page.revision = state.page_query(), state.revision
             self.page.title = f"{config.recipe.meta.title} · vLLM recipes"
             self.page.values = state.values_text()
             self.page.announce = f"{config.recipe.meta.title}: {summary(config, deployment)}"

@@ -67,3 +67,25 @@ def test_what_changed_is_brought_into_view_and_what_went_is_named(card):
     expect(changed).to_contain_text("--tokenizer-mode")
     expect(changed).to_be_in_viewport()
     assert body.evaluate("element => element.scrollTop") > 0
+
+
+def test_a_command_that_lost_a_choice_says_so(page, dashboard):
+    """As on a machine so slow that anywidget gives a part up before it has started."""
+    page.add_init_script(
+        "const timeout = AbortSignal.timeout.bind(AbortSignal);"
+        "AbortSignal.timeout = (ms) => timeout(ms === 2000 ? 0 : ms)"
+    )
+    page.goto(f"{dashboard}/?model=deepseek-ai/DeepSeek-V3.2&hardware=b200", wait_until="commit")
+    choose(page, "hardware", "H100")
+    expect(page.locator(".rx-summary")).to_contain_text("H100")
+    banner = page.locator(".rx-ended")
+    expect(banner).to_contain_text("its command or its link is an older one")
+    expect(banner.get_by_role("button", name="Reload")).to_be_visible()
+
+
+def test_a_command_that_took_each_choice_says_nothing(card):
+    for name in ("B200", "H200", "B200"):
+        choose(card, "hardware", name)
+        expect(card.locator(".rx-summary")).to_contain_text(name)
+    card.wait_for_timeout(1500)
+    expect(card.locator(".rx-ended")).to_be_hidden()

@@ -284,6 +284,42 @@ function keepValues(page) {
   }
 }
 
+// What reloading alone can mend is said, with the way to do it.
+function offerReload({ banner }, told) {
+  const text = document.createElement("span");
+  text.textContent = `${told} `;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "rx-button rx-primary";
+  button.textContent = "Reload";
+  button.addEventListener("click", () => location.reload());
+  banner.replaceChildren(text, button);
+  banner.showPopover();
+}
+
+// The summary comes by another way than the command and the link. A part that the browser was slow to start is
+// handed no message any more (anywidget waits two seconds for it): an old command would stand below a new summary.
+function watchCommand(page) {
+  const { model, root, on, signal } = page;
+  let comparing = null;
+  function compare() {
+    const newest = root().querySelector(".rx-status-line [data-revision]")?.dataset.revision;
+    const command = root().querySelector(".rx-command")?.dataset.revision;
+    if (!newest || (command === newest && String(model.get("revision")) === newest)) return;
+    offerReload(page, "This page lost your choice on the way: its command or its link is an older one.");
+  }
+  const changes = new MutationObserver(() => {
+    clearTimeout(comparing);
+    comparing = setTimeout(compare, 1000);
+  });
+  const watch = () => {
+    const line = root().querySelector(".rx-status-line");
+    if (line) changes.observe(line, { childList: true, subtree: true });
+  };
+  for (const name of ["change", "click", "keydown"]) on(document, name, watch, true);
+  signal.addEventListener("abort", () => changes.disconnect());
+}
+
 // Is the session still there? Asked when the page is looked at again and at the first use after a pause.
 function watchSession(page) {
   const { model, on, banner } = page;
@@ -291,15 +327,7 @@ function watchSession(page) {
   let asked = Date.now();
   function ended() {
     waiting = null;
-    const text = document.createElement("span");
-    text.textContent = "The session has ended. Reloading opens the same configuration again. ";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "rx-button rx-primary";
-    button.textContent = "Reload";
-    button.addEventListener("click", () => location.reload());
-    banner.replaceChildren(text, button);
-    banner.showPopover();
+    offerReload(page, "The session has ended. Reloading opens the same configuration again.");
   }
   function ask() {
     if (waiting || banner.matches(":popover-open")) return;
@@ -367,6 +395,7 @@ function render({ model, el }) {
   keepLooks(page);
   tell(page);
   keepValues(page);
+  watchCommand(page);
   watchSession(page);
   takeFiles(page);
   model.send({ kind: "ready", value: voila ? location.origin + location.pathname : "" });
