@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from recipes_core.configuration import BASELINE, Adjustment, Configuration
+from recipes_core.catalog.catalog import Catalog
+from recipes_core.configuration import BASELINE, Adjustment, Configuration, configure
+from recipes_core.explorer.values import Kept
 from recipes_core.options import options_of
 from recipes_core.selection import Selection
 
@@ -42,6 +44,34 @@ def ways(
             yield replace(start, strategy=None)
             yield replace(start, strategy=None, gpus=changes.get("gpus"),
                           nodes=changes.get("nodes"))  # fmt: skip
+
+
+def placed(
+    catalog: Catalog, recipe: str, asked: Selection, hardware: str | None, kept: Kept
+) -> dict[str, Any]:
+    """What to ask for a hardware; of the reader's own as many nodes as it takes and there are.
+
+    Args:
+        catalog: The catalog.
+        recipe: The recipe's id.
+        asked: The choices before.
+        hardware: Where it is to run; None leaves it to the recipe.
+        kept: What the reader has.
+
+    Raises:
+        RecipesError: There is no such recipe.
+    """
+    if hardware is None or hardware != kept.hardware:
+        return {"hardware": hardware}
+    most = kept.nodes or 1
+    wish = asked.nodes if (asked.nodes or 1) <= most else None
+    for nodes in (wish, *range(2, most + 1)):
+        there = {"hardware": hardware, "nodes": nodes, "gpus": None}
+        found = configure(catalog, recipe, asked.with_(**there))
+        room = found.gpus_used * found.node.gpu_vram_gb
+        if found.hardware == hardware and (nodes == wish or found.memory_needed_gb <= room):
+            return there
+    return {"hardware": hardware, "nodes": wish, "gpus": None}
 
 
 _READER_FIELDS = ("served_name", "host", "port")
@@ -115,8 +145,11 @@ def stay(
         for adjustment in refused.adjustments
         if adjustment.axis in changes and adjustment.axis in _SHOWN and adjustment.axis != "nodes"
     ]
-    before = {item.axis: getattr(config.selection, item.axis) for item in told}
-    return asked.with_(**before), told
+    axes = {item.axis for item in told}
+    if "hardware" in axes:
+        axes |= {"nodes", "gpus"} & set(changes)
+    shown = honoured(config)
+    return asked.with_(**{axis: getattr(shown, axis) for axis in axes}), told
 
 
 def moved_by(

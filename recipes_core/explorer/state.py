@@ -23,7 +23,15 @@ from recipes_core.errors import RecipesError
 from recipes_core.explorer.compared import Compared, compared_in, compared_with
 from recipes_core.explorer.history import History, Moment
 from recipes_core.explorer.links import link_query, outer_keys, page_query, read_link
-from recipes_core.explorer.newest import honoured, moved_by, refused, stay, ways, with_feature
+from recipes_core.explorer.newest import (
+    honoured,
+    moved_by,
+    placed,
+    refused,
+    stay,
+    ways,
+    with_feature,
+)
 from recipes_core.explorer.shown import Shown
 from recipes_core.explorer.values import Kept, kept_from_text, kept_text
 from recipes_core.findings import Finding
@@ -159,15 +167,19 @@ class ExplorerState(HasTraits):
     def choose(self, recipe_id: str) -> None:
         """Open a recipe from the list, with its own defaults and what the reader keeps.
 
-        The hardware is carried over too, where the other recipe can have it.
+        The hardware is carried over too, else the reader's own is taken; where the other recipe
+        cannot have it, that is told.
         """
         self._remember()
         selection = self.kept.fill(recipe_id, Selection())
-        if self.selection.hardware and self.configuration is not None:
-            carried = selection.with_(hardware=self.configuration.hardware)
-            with suppress(RecipesError):
-                if not configure(self.catalog, recipe_id, carried).adjustments:
-                    selection = carried
+        hardware = self.selection.hardware or self.kept.hardware
+        with suppress(RecipesError):
+            carried = selection.with_(
+                **placed(self.catalog, recipe_id, selection, hardware, self.kept)
+            )
+            told = configure(self.catalog, recipe_id, carried).adjustments
+            if all(item.axis == "hardware" for item in told):
+                selection = carried
         self._try(recipe_id, selection)
         self._settle()
 
@@ -199,6 +211,12 @@ class ExplorerState(HasTraits):
         else:
             selection, told = stay(config, asked, first, changes)
             self._show(configure(self.catalog, config.entry, selection), moved=told)
+
+    def ask_hardware(self, hardware: str) -> None:
+        """Ask for a hardware; for the reader's own on as many nodes as it takes and there are."""
+        config = self.configuration
+        if config is not None:
+            self.ask(**placed(self.catalog, config.entry.id, self.selection, hardware, self.kept))
 
     def ask_feature(self, name: str, on: bool, mode: str | None = None) -> None:
         """Turn a feature on (in a mode) or off."""
@@ -238,7 +256,7 @@ class ExplorerState(HasTraits):
     def drop_hardware(self) -> None:
         """Offer the reader's own GPUs no longer; where they were chosen, the default is."""
         self._remember()
-        self.kept = replace(self.kept, hardware=None)
+        self.kept = replace(self.kept, hardware=None, nodes=None)
         self._without_own(self.selection)
 
     def _without_own(self, selection: Selection) -> None:
@@ -281,8 +299,9 @@ class ExplorerState(HasTraits):
         self.shown = Shown(config, self._deploy(config))
         self.selection = honoured(config)
         self.kept = self.kept.of(config.entry.id, self.selection)
-        if config.hardware not in self.catalog.hardware:
-            self.kept = replace(self.kept, hardware=config.hardware)
+        own = config.hardware not in self.catalog.hardware
+        if own and self.kept.hardware in {None, config.hardware}:
+            self.kept = self.kept.with_hardware(config.hardware, config.nodes)
         self.notices, self.problem = [*moved, *config.adjustments], ""
         self._changed()
         self.told += 1
@@ -367,9 +386,13 @@ class ExplorerState(HasTraits):
         """
         own = parse_hardware(self.catalog, text).id
         if own != self.kept.hardware:
-            self.kept = replace(self.kept, hardware=own)
+            self.kept = self.kept.with_hardware(own)
             self.revision += 1
         return own
+
+    def keep_nodes(self, nodes: int | None) -> None:
+        """Keep how many nodes of the reader's own hardware there are."""
+        self.kept = replace(self.kept, nodes=nodes if nodes and nodes > 1 else None)
 
     def values_text(self) -> str:
         """What the reader entered as a file to keep; no secret is in it, only variables' names."""
@@ -396,5 +419,7 @@ class ExplorerState(HasTraits):
         if not restored:
             self._remember()
             selection = selection.with_(served_name=None, host=None, port=None)
-        self.kept = replace(kept, hardware=kept.hardware or self.kept.hardware)
+        if kept.hardware is None:
+            kept = replace(kept, hardware=self.kept.hardware, nodes=self.kept.nodes)
+        self.kept = kept
         self._try(recipe_id, kept.fill(recipe_id, selection))

@@ -20,7 +20,7 @@ SHARED = ("hf_token_var", "api_key_var", "cache_folder")
 VALUE_FIELDS = ("model_path", *SHARED)
 SERVER_FIELDS = ("host", "port")
 MAPPINGS = ("placeholders", "local_models", "served_names")
-FILE_KEYS = (*MAPPINGS, *SHARED, *SERVER_FIELDS, "hardware")
+FILE_KEYS = (*MAPPINGS, *SHARED, *SERVER_FIELDS, "hardware", "nodes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Kept:
     port: int | None = None
     hardware: str | None = None
     """The reader's own GPUs in the short form, ``8xA100-80GB``."""
+    nodes: int | None = None
+    """How many nodes of them there are; None for one."""
 
     def values_of(self, checkpoint: str) -> ReaderValues:
         """The values for the commands of a checkpoint."""
@@ -48,6 +50,11 @@ class Kept:
         if values.model_path:
             folders[checkpoint] = values.model_path
         return replace(self, shared=replace(values, model_path=None), local_models=folders)
+
+    def with_hardware(self, hardware: str, nodes: int = 1) -> Kept:
+        """The same with GPUs of the reader's own; that there are several nodes of them stays."""
+        most = max(nodes, (self.nodes or 1) if hardware == self.hardware else 1)
+        return replace(self, hardware=hardware, nodes=most if most > 1 else None)
 
     def of(self, recipe_id: str, selection: Selection) -> Kept:
         """The same with what a selection says of the server."""
@@ -100,6 +107,7 @@ def kept_from_text(text: str) -> Kept:
         local_models=parts["local_models"],
         served_names=parts["served_names"],
         hardware=_lines("values", {"hardware": data.get("hardware")}).get("hardware"),
+        nodes=read_choice("nodes", data.get("nodes")),
         **{name: read_choice(name, data.get(name)) for name in SERVER_FIELDS},
     )
 

@@ -296,6 +296,54 @@ def test_server_and_own_hardware_are_entered_once(state):
     assert state.kept.served_names == {V32: "chat"}
 
 
+def test_nodes_of_own_hardware_are_entered_once_and_taken_as_needed(state):
+    state.ask_hardware(state.keep_hardware("8xA100-80GB"))
+    assert state.configuration.hardware == "b200"
+    state.keep_nodes(4)
+    state.ask_hardware("8xA100-80GB")
+    assert (state.configuration.hardware, state.configuration.nodes) == ("8xA100-80GB", 2)
+    assert state.notices == []
+    state.choose("openai/gpt-oss-120b")
+    assert (state.configuration.hardware, state.configuration.nodes) == ("8xA100-80GB", 1)
+    state.choose("moonshotai/Kimi-K2-Instruct")
+    assert (state.configuration.hardware, state.configuration.nodes) == ("8xA100-80GB", 2)
+    assert state.kept.nodes == 4
+    other = ExplorerState(state.catalog)
+    other.open_first()
+    other.read_values(state.values_text())
+    assert (other.kept.hardware, other.kept.nodes) == ("8xA100-80GB", 4)
+    other.choose(V32)
+    assert (other.configuration.hardware, other.configuration.nodes) == ("8xA100-80GB", 2)
+    other.keep_nodes(1)
+    other.ask_hardware("8xA100-80GB")
+    other.ask_hardware(other.keep_hardware("4xL40S"))
+    assert other.kept.nodes is None
+
+
+def test_refused_hardware_leaves_the_nodes_that_were_there(state):
+    state.ask(hardware=state.keep_hardware("4xL40S"), nodes=5)
+    state.ask_hardware(state.keep_hardware("8xA100-80GB"))
+    assert (state.configuration.hardware, state.configuration.nodes) == ("4xL40S", 5)
+    [notice] = state.notices
+    assert (notice.asked, notice.got) == ("8xA100-80GB", "4xL40S")
+    assert state.kept.hardware == "8xA100-80GB", "what was entered last is offered"
+
+
+def test_hardware_that_another_model_cannot_have_is_told(state):
+    state.ask_hardware(state.keep_hardware("4xL40S"))
+    [notice] = state.notices
+    assert (notice.axis, notice.asked, notice.got) == ("hardware", "4xL40S", "b200")
+    state.choose("openai/gpt-oss-120b")
+    assert state.configuration.hardware == "b200", "what was chosen goes before what is kept"
+    state.reset()
+    state.choose("Qwen/Qwen3-8B")
+    assert state.configuration.hardware == "4xL40S"
+    state.choose(V32)
+    [notice] = state.notices
+    assert (notice.axis, notice.asked) == ("hardware", "4xL40S")
+    assert "needs 805 GB" in notice.reason
+
+
 def test_a_refused_choice_leaves_what_was_there(state):
     state.ask(hardware="8xA100-80GB", gpus=None)
     assert state.configuration.hardware == "b200"

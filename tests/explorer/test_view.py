@@ -248,6 +248,11 @@ def test_own_gpus_are_entered_in_the_search_or_beside_and_count_as_they_are(scre
     find.own.value = "8xA100-80GB"
     assert small < {recipe_id for _, recipe_id in find.list.options}
     assert "rx-hidden" in find.filters["count"]._dom_classes
+    one = {recipe_id for _, recipe_id in find.list.options}
+    screen.state.keep_nodes(2)
+    find.refresh()
+    assert one < {recipe_id for _, recipe_id in find.list.options}
+    assert "on 8xA100-80GB on 2 nodes" in find.count.value
     find.own.value = "8xNoSuchCard"
     assert "NoSuchCard" in screen.notices.value
 
@@ -418,6 +423,29 @@ def test_own_hardware_stays_among_the_options(screen):
     texts = {value: text for text, value in axis(screen, "hardware").options}
     assert texts["8xA100-80GB"].startswith("✗")
     assert "needs 805 GB" in texts["8xA100-80GB"]
+
+
+def test_nodes_entered_beside_own_hardware_are_taken_where_a_model_needs_them(screen):
+    screen.details.tabs.value = "yours"
+    yours = screen.details.built["yours"]
+    yours._own("hardware", "8xA100-80GB")
+    assert screen.state.configuration.hardware == "b200"
+    yours._own("nodes", "3")
+    assert screen.state.configuration.nodes == 3
+    axis(screen, "hardware").value = "h200"
+    texts = {value: text for text, value in axis(screen, "hardware").options}
+    assert texts["8xA100-80GB"].endswith("· yours")
+    axis(screen, "nodes").value = 1
+    axis(screen, "hardware").value = "8xA100-80GB"
+    assert screen.state.configuration.hardware == "8xA100-80GB"
+    assert screen.state.configuration.nodes == 2
+    nodes = next(field for field in yours.hardware.fields if field["name"] == "nodes")
+    assert nodes["value"] == "3"
+    yours._own("nodes", "")
+    assert "needs 805 GB" in screen.notices.value, "what is shown takes two"
+    screen.state.choose("openai/gpt-oss-120b")
+    yours._own("nodes", "")
+    assert screen.state.kept.nodes is None
 
 
 def test_gpus_that_the_engine_leaves_free_are_said(catalog):

@@ -44,7 +44,12 @@ class AxesPanel:
         self._add("preset", "Preset", texts.preset)
         self._add("task", "Task", texts.task)
         self._add("variant", "Variant", texts.variant)
-        self._add("hardware", "Hardware", lambda c: texts.hardware(c, state.kept.hardware))
+        self._add(
+            "hardware",
+            "Hardware",
+            lambda c: texts.hardware(c, state.kept.hardware, several=state.kept.nodes is not None),
+            state.ask_hardware,
+        )
         self._add("gpus", "GPUs of the node", lambda c: texts.gpus(c, state.deployment))
         self._add("strategy", "Strategy", texts.strategy)
         self._add("nodes", "Nodes", texts.nodes)

@@ -104,8 +104,14 @@ def variant(config: Configuration) -> Reading:
     return Reading(pairs(options_of(config)["variant"], label), config.variant_id, hint)
 
 
-def hardware(config: Configuration, own: str | None) -> Reading:
-    """GPUs of one node, the reader's own among them; a dot marks a stated run."""
+def hardware(config: Configuration, own: str | None, *, several: bool = False) -> Reading:
+    """GPUs of one node, the reader's own among them; a dot marks a stated run.
+
+    Args:
+        config: What is shown.
+        own: The reader's own GPUs.
+        several: There are several nodes of them.
+    """
 
     def label(option: Option) -> str:
         facts = option.facts
@@ -116,7 +122,7 @@ def hardware(config: Configuration, own: str | None) -> Reading:
 
     options = [*options_of(config)["hardware"]]
     if own is not None and own not in {option.id for option in options}:
-        options += _own_hardware(config, own)
+        options += _own_hardware(config, own, several=several)
     node = config.node
     hint = f"{gb(node.vram_gb)} on each node. " + (
         f"● {standing_of(config).sentence}"
@@ -126,9 +132,9 @@ def hardware(config: Configuration, own: str | None) -> Reading:
     return Reading(pairs(options, label), config.hardware, hint)
 
 
-def _own_hardware(config: Configuration, own: str) -> list[Option]:
+def _own_hardware(config: Configuration, own: str, *, several: bool) -> list[Option]:
     """The reader's own GPUs as an option beside those of the catalog."""
-    admitted = admit(config.catalog, own)
+    admitted = admit(config.catalog, own, scalable=several)
     rules = rules_of(admitted.catalog, config.entry)
     found = rules.hardware_options(config.variant_id)
     return [option for option in found if option.id == admitted.hardware]

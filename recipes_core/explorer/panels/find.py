@@ -172,12 +172,13 @@ class FindPanel:
         catalog, hardware = self.catalog, self._form(chosen)
         if hardware is None:
             return entries
+        nodes = (self.state.kept.nodes or 1) if chosen == OWN else 1
         if chosen in {MACHINE, OWN}:
-            admitted = admit(catalog, hardware)
+            admitted = admit(catalog, hardware, scalable=nodes > 1)
             catalog, hardware = admitted.catalog, admitted.hardware
-        if not self._counted(chosen):
-            gpus = catalog.hardware[hardware].gpu_count
         node = catalog.hardware[hardware]
+        if not self._counted(chosen):
+            gpus = nodes * node.gpu_count
         return [e for e in entries if rules_of(catalog, e).fits(hardware, node, gpus)]
 
     def _counted(self, chosen: str) -> bool:
@@ -249,7 +250,8 @@ class FindPanel:
         if chosen == MACHINE and self.machine is not None:
             on = f", {self.machine.text}"
         elif chosen == OWN:
-            own = self.state.kept.hardware
+            kept = self.state.kept
+            own = f"{kept.hardware} on {kept.nodes} nodes" if kept.nodes else kept.hardware
             on = f" on {own}" if own else "; say which GPUs you have, such as 4xL40S"
         words = f"No model matches “{text[:60]}”"
         if found:

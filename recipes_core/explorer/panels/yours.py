@@ -74,8 +74,8 @@ class YoursPanel:
             {"name": "hardware", "kind": "text", "label": "GPUs of one node", "value": own,
              "placeholder": "8xA100-80GB, 4xL40S, 2xRTX 4090",
              "hint": "count × name, and GB where a card is sold in several sizes"},
-            _field("nodes", "Nodes like this", "1", "more, where one is too small for a model",
-                   config.nodes if config.hardware == own and config.nodes > 1 else None),
+            _field("nodes", "Nodes like this", "1", "as many as a model needs are taken of them",
+                   state.kept.nodes),
         ]  # fmt: skip
         self.told.value = f'<p class="rx-source" role="status">{escape(self.found)}</p>'
         self.server.fields = [_field(name, *SERVER[name], getattr(asked, name)) for name in SERVER]
@@ -98,15 +98,19 @@ class YoursPanel:
     def _own(self, name: str, text: str) -> None:
         state = self.state
         if name == "nodes":
-            hardware = state.kept.hardware or state.selection.hardware
-            state.ask(hardware=hardware, nodes=read_choice("nodes", text))
+            nodes = read_choice("nodes", text)
+            if state.kept.hardware is None:
+                state.ask(nodes=nodes)
+            else:
+                state.keep_nodes(nodes)
+                state.ask(hardware=state.kept.hardware, nodes=nodes)
         elif text.strip():
             self._ask_hardware(text.strip())
         else:
             state.drop_hardware()
 
     def _ask_hardware(self, text: str) -> None:
-        self.state.ask(hardware=self.state.keep_hardware(text), gpus=None)
+        self.state.ask_hardware(self.state.keep_hardware(text))
 
     def _this_machine(self) -> None:
         found = this_machine(self.state.catalog)
