@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -333,7 +333,7 @@ def harmless_html(
     """``markdown_html`` with a page's own changes to the parsed text.
 
     Args:
-        text: Markdown; a tag in it is shown as text.
+        text: Markdown; a tag in it is shown as text, a picture as a link to it.
         levels: How far its headings are moved down.
         change: May add ids to headings, targets to links and classes to spans; all else that it
             adds is taken out again.
@@ -344,6 +344,8 @@ def harmless_html(
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(shifted(text, levels))
+    for token in tokens:
+        token.children = token.children and list(_unfetched(token.children))
     if change is not None:
         change(tokens)
     html = parser.renderer.render(tokens, parser.options, {})
@@ -351,3 +353,24 @@ def harmless_html(
     for tag, name in (*((f"h{n}", "id") for n in range(1, 7)), ("a", "target"), ("span", "class")):
         allowed.setdefault(tag, set()).add(name)
     return Markup(nh3.clean(html, attributes=allowed))  # noqa: S704 - cleaned by nh3 in the same line
+
+
+def _unfetched(parts: Iterable[Token]) -> Iterator[Token]:
+    """A line's parts with pictures as links: to show one, a browser would ask its server for it."""
+    from markdown_it.token import Token
+
+    linked = False
+    for part in parts:
+        if part.type in {"link_open", "link_close"}:
+            linked = part.type == "link_open"
+        if part.type != "image":
+            yield part
+            continue
+        words = Token("text", "", 0, content=part.content or "picture")
+        if linked:
+            yield words
+        else:
+            address = part.attrGet("src") or ""
+            yield Token("link_open", "a", 1, attrs={"href": address})
+            yield words
+            yield Token("link_close", "a", -1)

@@ -15,7 +15,12 @@ GUIDE = """# First steps: `serve`
 
 [there](#first-steps-serve), [other](/openai/gpt-oss-120b?hardware=b200),
 [file](../pictures/a&b.md), [out](https://docs.vllm.ai/), [bad](javascript:alert(1))
-<img src=x onerror=alert(1)>
+<img src=x onerror=alert(1)> ![a picture](https://pictures.example/a.png)
+[![a badge](https://pictures.example/b.svg)](https://docs.vllm.ai/)
+
+## Twice
+
+## Twice
 
 ```bash
 echo '</pre><script>'
@@ -52,6 +57,18 @@ def test_what_has_nothing_to_open_stays_text(html):
     assert 'href="javascript' not in html
     assert "<img" not in html
     assert "<script" not in html
+
+
+def test_a_picture_is_a_link_for_a_page_asks_nobody(html):
+    assert "<img" not in html
+    link = '<a href="https://pictures.example/a.png" target="_blank" rel="noopener noreferrer">'
+    assert f"{link}a picture</a>" in html
+    assert ">a badge</a>" in html
+    assert "b.svg" not in html
+
+
+def test_headings_of_the_same_words_are_told_apart(html):
+    assert re.findall('id="(rx-guide-twice[^"]*)"', html) == ["rx-guide-twice", "rx-guide-twice-1"]
 
 
 def test_outward_links_leave_the_session_open(html):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -52,9 +53,13 @@ def _body(config: Configuration, text: str, levels: int = 2) -> str:
     """Markdown of an author, its code copyable, its links leading somewhere."""
 
     def lead(tokens: list[Token]) -> None:
+        seen: Counter[str] = Counter()
         for heading, words in pairwise(tokens):
             if heading.type == "heading_open":
-                heading.attrSet("id", _anchor(words))
+                anchor = _anchor(words)
+                again = f"-{seen[anchor]}" if seen[anchor] else ""
+                heading.attrSet("id", anchor + again)
+                seen[anchor] += 1
         for token in tokens:
             if token.children:
                 token.children = list(_links(config, token.children))
