@@ -43,6 +43,7 @@ class Frame:
     def close_with(self, text: str) -> None:
         """Show a notice in place of a screen that cannot be filled, and answer no more."""
         self.page.handlers = {}
+        self.page.title = "Nothing to show · vLLM recipes"
         # A new widget might come while the browser collects those that exist, and be lost to it.
         self.notices.value = f'<div role="alert"><b>Nothing to show.</b> {escape(text)}</div>'
         visible(self.notices, True)

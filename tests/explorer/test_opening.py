@@ -47,6 +47,7 @@ def notice_of(shown):
     (notice,) = shown.frame.root.children[1:]
     assert "rx-hidden" not in notice._dom_classes
     assert 'role="alert"' in notice.value
+    assert shown.frame.page.title.startswith("Nothing to show")
     return notice.value
 
 
