@@ -89,7 +89,7 @@ class CommandCard(anywidget.AnyWidget):
         revision: Rises when the others have been set; the browser draws once for all.
     """
 
-    _esm = _read("command.js")
+    _esm = _read("hint.js") + _read("command.js")
 
     steps: traitlets.List[Any] = traitlets.List().tag(sync=True)
     form = traitlets.Unicode("shell").tag(sync=True)

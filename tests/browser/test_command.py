@@ -60,6 +60,7 @@ def test_a_script_is_downloaded_in_the_form_that_is_shown(card):
 def test_what_changed_is_brought_into_view_and_what_went_is_named(card):
     choose(card, "feature_0", "Off")
     expect(card.locator(".rx-foot-text")).to_contain_text("No longer there: --tokenizer-mode")
+    expect(card.locator(".rx-foot-text .rx-whole").first).to_have_text("--tokenizer-mode")
     body = card.locator(".rx-command-body")
     body.evaluate("element => (element.scrollTop = 0)")
     choose(card, "feature_0", "On")

@@ -153,7 +153,7 @@ function render({ model, el }) {
     const gone = blocks.flatMap((item) => item.gone || []);
     const left = gone.length ? `No longer there: ${gone.join(", ")}.` : "";
     words.dataset.note = [left, step.note].filter(Boolean).join(" ");
-    words.textContent = words.dataset.note;
+    writeHint(words, words.dataset.note);
     drawFoot(step);
     showChange();
   }
@@ -218,10 +218,10 @@ function render({ model, el }) {
   });
   body.addEventListener("mouseover", (event) => {
     const row = event.target.closest("[data-why]");
-    words.textContent = row ? row.dataset.why : words.dataset.note;
+    writeHint(words, row ? row.dataset.why : words.dataset.note);
   });
   body.addEventListener("mouseleave", () => {
-    words.textContent = words.dataset.note;
+    writeHint(words, words.dataset.note);
   });
   // One draw for all traits of one message.
   const later = () => draw();

@@ -1,4 +1,4 @@
-// A line beneath a field: a flag in it is not broken after its dashes, and is copied as it is written.
+// A sentence with flags in it: none is broken after its dashes, and each is copied as it is written.
 
 function writeHint(node, text) {
   if (node.textContent === text) return;
