@@ -16,6 +16,7 @@ from packaging.version import Version as Release
 
 from recipes_core.catalog.catalog import Catalog, RecipeEntry
 from recipes_core.catalog.documents import HardwareProfile, OmniTask, Recipe, Strategy, Variant
+from recipes_core.catalog.hardware_keys import pick
 
 MAX_NODES = 16
 BLACKWELL_PRECISIONS = frozenset({"nvfp4", "fp4"})
@@ -63,25 +64,6 @@ def release(text: str) -> Release | None:
         return Release(text)
     except InvalidVersion:
         return None
-
-
-def pick(mapping: Mapping[str, T], hardware: str, profile: HardwareProfile) -> T | None:
-    """The value for a hardware: exact id, else generation, else brand, else ``default``."""
-    if not mapping:
-        return None
-    for key in (hardware, profile.generation, profile.brand.lower(), "default"):
-        if key in mapping:
-            return mapping[key]
-    return None
-
-
-def generic(mapping: Mapping[str, T], profile: HardwareProfile) -> tuple[str, T] | None:
-    """The value for a hardware's generation, else NVIDIA's, with its key."""
-    if profile.generation in mapping:
-        return profile.generation, mapping[profile.generation]
-    if profile.brand == "NVIDIA" and "nvidia" in mapping:
-        return "nvidia", mapping["nvidia"]
-    return None
 
 
 def task_key(task: OmniTask | str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from recipes_core.axes import generic, pick
 from recipes_core.catalog.documents import (
     Feature,
     FeatureHardwareOverride,
@@ -17,6 +16,7 @@ from recipes_core.catalog.documents import (
     PoolOverride,
     StrategyOverride,
 )
+from recipes_core.catalog.hardware_keys import generic, pick
 from recipes_core.configuration import Configuration
 from recipes_core.configuration.extras import advanced_args
 from recipes_core.flags import Provenance

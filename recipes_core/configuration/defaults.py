@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from recipes_core.axes import MAX_NODES, pick
+from recipes_core.axes import MAX_NODES
 from recipes_core.catalog.documents import PoolOverride, StrategyOverride
+from recipes_core.catalog.hardware_keys import pick
 from recipes_core.configuration.model import Configuration
 from recipes_core.flags import parse_args
 

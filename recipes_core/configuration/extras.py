@@ -5,8 +5,9 @@ Answers depend on the recipe and on what is chosen already, never on what was as
 
 from __future__ import annotations
 
-from recipes_core.axes import Rules, pick
+from recipes_core.axes import Rules
 from recipes_core.catalog.documents import Feature, HardwareProfile, KvOffloadOption, KvStore
+from recipes_core.catalog.hardware_keys import pick
 from recipes_core.configuration.model import Configuration
 
 ADVANCED: dict[str, tuple[str, tuple[str, ...]]] = {

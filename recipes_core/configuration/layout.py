@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from recipes_core.axes import MAX_NODES, pick, strategy_nodes
+from recipes_core.axes import MAX_NODES, strategy_nodes
 from recipes_core.catalog.documents import HardwareProfile, Preset
+from recipes_core.catalog.hardware_keys import pick
 from recipes_core.configuration.asking import Asking
 from recipes_core.configuration.model import Configuration
 from recipes_core.errors import RecipesError

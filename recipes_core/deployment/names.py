@@ -21,7 +21,9 @@ HINTS = {
     "MOONCAKE_MASTER_IP": "address of the node that runs the Mooncake master",
     "MOONCAKE_CONFIG_PATH": "path of the file for Mooncake clients, the same on each node",
     "MOONCAKE_STORE_CONFIG_PATH": "path of the file for the Mooncake store",
-    "MOONCAKE_DEVICE_NAME": "RDMA adapters of the nodes with engines, comma-separated (ibdev2netdev)",
+    "MOONCAKE_DEVICE_NAME": (
+        "RDMA adapters of the nodes with engines, comma-separated (ibdev2netdev)"
+    ),
     "MOONCAKE_STORE_DEVICE_NAME": "RDMA adapters of the node with the store (ibdev2netdev)",
     "HF_CACHE": "folder of downloaded checkpoints",
     "HF_TOKEN": "Hugging Face token",
