@@ -63,9 +63,8 @@ def placed(
     """
     if hardware is None or hardware != kept.hardware:
         return {"hardware": hardware}
-    most = kept.nodes or 1
-    wish = asked.nodes if (asked.nodes or 1) <= most else None
-    for nodes in (wish, *range(2, most + 1)):
+    wish = asked.nodes
+    for nodes in (wish, *range(2, (kept.nodes or 1) + 1)):
         there = {"hardware": hardware, "nodes": nodes, "gpus": None}
         found = configure(catalog, recipe, asked.with_(**there))
         room = found.gpus_used * found.node.gpu_vram_gb

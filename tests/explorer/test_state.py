@@ -314,19 +314,21 @@ def test_nodes_of_own_hardware_are_entered_once_and_taken_as_needed(state):
     assert (other.kept.hardware, other.kept.nodes) == ("8xA100-80GB", 4)
     other.choose(V32)
     assert (other.configuration.hardware, other.configuration.nodes) == ("8xA100-80GB", 2)
-    other.keep_nodes(1)
-    other.ask_hardware("8xA100-80GB")
+    other.choose("openai/gpt-oss-120b")
     other.ask_hardware(other.keep_hardware("4xL40S"))
-    assert other.kept.nodes is None
+    assert (other.kept.hardware, other.kept.nodes) == ("4xL40S", None)
 
 
 def test_refused_hardware_leaves_the_nodes_that_were_there(state):
     state.ask(hardware=state.keep_hardware("4xL40S"), nodes=5)
-    state.ask_hardware(state.keep_hardware("8xA100-80GB"))
+    state.keep_hardware("8xA100-80GB")
+    state.ask(hardware="8xA100-80GB", nodes=None)
     assert (state.configuration.hardware, state.configuration.nodes) == ("4xL40S", 5)
     [notice] = state.notices
     assert (notice.asked, notice.got) == ("8xA100-80GB", "4xL40S")
     assert state.kept.hardware == "8xA100-80GB", "what was entered last is offered"
+    state.ask_hardware("8xA100-80GB")
+    assert (state.configuration.hardware, state.configuration.nodes) == ("8xA100-80GB", 5)
 
 
 def test_hardware_that_another_model_cannot_have_is_told(state):
