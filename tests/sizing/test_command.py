@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from recipes_core.errors import RecipesError
+from recipes_core.sizing import command_log
 from recipes_core.sizing.command import run
 from tests.sizing.rows import config_path
 from tests.sizing.test_configs import LLAMA
@@ -312,3 +316,18 @@ def test_users_are_those_of_all_data_parallel_ranks(
     for ranks in (1, 4):
         _, out, _ = output(capsys, *words, "-dp", str(ranks))
         assert f"most users at 8,192 tokens each: {10 * ranks}\n" in out
+
+
+@pytest.mark.parametrize("by_stdin", [True, False])
+def test_a_log_that_is_too_large_is_refused_and_not_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_stdin: bool
+) -> None:
+    monkeypatch.setattr(command_log, "_LARGEST_LOG", 60)
+    text = "Available KV cache memory: 58.11 GiB\n" * 2
+    path = tmp_path / "log"
+    path.write_text(text)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    with pytest.raises(RecipesError, match="keep the start-up part alone"):
+        command_log.read_log(Path("-") if by_stdin else path)
+    monkeypatch.setattr(command_log, "_LARGEST_LOG", len(text))
+    assert command_log.read_log(path).available_kv
