@@ -162,10 +162,6 @@ class Explorer:
             self.command.steps = steps
             self.command.form = first_form(deployment)
             self.command.revision = state.revision
-        # The page looks whether the command and the link are of the same choice.
-        summed = status_html(config, deployment)
-        self.status.value = f'<div data-revision="{state.revision}">{summed}</div>'
-        self.title.value = title_html(config, deployment)
         with self.page.hold_sync():
             self.page.query, self.page.revision = state.page_query(), state.revision
             self.page.title = f"{config.recipe.meta.title} · vLLM recipes"
@@ -173,6 +169,10 @@ class Explorer:
             self.page.announce = f"{config.recipe.meta.title}: {summary(config, deployment)}"
             if self.axes is not None:
                 self.page.hints = self.axes.show(config)
+        self.title.value = title_html(config, deployment)
+        # Last, since the page looks then whether the command and the link are of the same choice.
+        summed = status_html(config, deployment)
+        self.status.value = f'<div data-revision="{state.revision}">{summed}</div>'
         self._show_notices()
         self._shown = config.entry.id
         self._show_undo()
