@@ -16,7 +16,7 @@ from recipes_core.configuration.extras import store_reason
 from recipes_core.deployment.model import Deployment, Process
 from recipes_core.publish.peer import Rendered, Texts
 from recipes_core.publish.plan import Planned
-from recipes_core.render.declared import gpus_taken
+from recipes_core.render.declared import gpus_taken, verdict_beside
 from recipes_core.render.listing import groups_of
 from recipes_core.render.page import (
     content_policy,
@@ -289,6 +289,7 @@ def _style(panels: Sequence[Panel]) -> str:
 def _memory_row(item: Shown) -> dict[str, Any]:
     config, sizing = item.planned.config, item.sizing
     gpus = gpus_taken(item.made.deployment)
+    verdict, basis = verdict_beside(item.made.deployment, sizing)
     return {
         "hardware": config.node.display_name,
         "gpus": gpus,
@@ -296,6 +297,8 @@ def _memory_row(item: Shown) -> dict[str, Any]:
         "there": config.node.gpu_vram_gb * gpus,
         "declared": config.memory_needed_gb,
         "sizing": sizing,
+        "verdict": verdict.partition(": "),
+        "basis": basis,
     }
 
 

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from recipes_core.deployment import Deployment
+from recipes_core.deployment.pipeline import Ranks, ranks_of
 from recipes_core.sizing.result import Sizing
 from recipes_core.sizing.verdict import Verdict
 
 
 def gpus_taken(deployment: Deployment) -> int:
-    """GPUs that the engines of a deployment really use, one copy of each: TP × PP × DP."""
+    """GPUs that the engines of a deployment really use, one copy of each: TP × PP × DP.
+
+    A pipeline's own options say how many; where they do not, all that are there.
+    """
     return sum(_each_engine(deployment))
 
 
 def declared_verdict(deployment: Deployment) -> Verdict:
     """What the recipe asks for against the GPUs of the smallest of its engines.
 
-    Each pool holds the model once, so that it has to fit each. How many of a node's GPUs an omni
-    pipeline takes is decided by its own options, which are not worked out here: beyond one GPU
-    nothing is promised.
+    Each pool holds the model once, so that it has to fit each. Nothing is promised of a pipeline
+    that is too large for the GPUs among which its options split the weights: one, where they do not
+    say how many.
     """
     config = deployment.configuration
     asked, gpu = config.memory_needed_gb, config.profile.gpu_vram_gb
-    gpus = min(_each_engine(deployment))
-    have = f"{gpus}× {config.profile.display_name} {'has' if gpus == 1 else 'have'}"
+    gpus, ranks = min(_each_engine(deployment)), _pipeline(deployment)
+    name = config.profile.display_name
+    if ranks is not None and ranks.gpus > config.gpus_used:
+        detail = f"its options ask for {ranks.gpus} GPUs, {config.gpus_used}× {name} are there"
+        return Verdict("refused", "Would not start", detail)
+    have = f"{gpus}× {name} {'has' if gpus == 1 else 'have'}"
     detail = f"the recipe asks for at least {_gb(asked)}, {have} {_gb(gpus * gpu)}"
     if asked > gpus * gpu:
         return Verdict("short", "Too little as declared", detail)
-    if config.rules.is_omni and asked > gpu:
-        spread = f"{detail}, one has {_gb(gpu)}: how many it uses, the pipeline's own options say"
-        return Verdict("unknown", "One GPU is not enough as declared", spread)
+    split = ranks.split if ranks is not None else 1
+    if config.rules.is_omni and asked > split * gpu:
+        return _spread(ranks, f"{detail}, {'one has' if split == 1 else f'{split} have'}", gpu)
     return Verdict("fits", "Enough as declared", detail)
+
+
+def _spread(ranks: Ranks | None, detail: str, gpu: float) -> Verdict:
+    """What can be said of a pipeline that needs more GPUs than are known to share its weights."""
+    if ranks is None:
+        text = f"{detail} {_gb(gpu)}: how many it uses, its options do not say"
+        return Verdict("unknown", "One GPU is not enough as declared", text)
+    few = "One GPU is" if ranks.split == 1 else f"{ranks.split} GPUs are"
+    among = "are not split" if ranks.split == 1 else f"are split among {ranks.split}"
+    text = f"{detail} {_gb(ranks.split * gpu)}: by its options the weights {among}"
+    return Verdict("unknown", f"{few} not enough as declared", text)
 
 
 def verdict_on(deployment: Deployment, sizing: Sizing | None) -> tuple[Verdict, str]:
@@ -39,11 +61,26 @@ def verdict_on(deployment: Deployment, sizing: Sizing | None) -> tuple[Verdict, 
     return sizing.verdict, sizing.basis
 
 
+def verdict_beside(deployment: Deployment, sizing: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The same in one text, from the ``sizing`` object of a rendering."""
+    if sizing is None or (sizing["fits"] is None and not sizing["problems"]):
+        return declared_verdict(deployment).text, "declared"
+    return sizing["verdict"], sizing["basis"]
+
+
+def _pipeline(deployment: Deployment) -> Ranks | None:
+    """The ranks of a pipeline; None for any other engine, and where its options do not tell."""
+    if not deployment.configuration.rules.is_omni:
+        return None
+    return ranks_of(deployment.first_engine.argv)
+
+
 def _each_engine(deployment: Deployment) -> list[int]:
-    """GPUs of each engine; all that are there where a pipeline's own options decide."""
+    """GPUs of each engine, none that is not there."""
     config = deployment.configuration
     if config.rules.is_omni:
-        return [config.gpus_used]
+        ranks = _pipeline(deployment)
+        return [min(ranks.gpus, config.gpus_used) if ranks is not None else config.gpus_used]
     return [pool.tp * pool.pp * pool.dp for pool in deployment.layouts]
 
 

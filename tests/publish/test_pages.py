@@ -10,9 +10,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from recipes_core import configure, deploy
 from recipes_core.publish.export import export
+from recipes_core.render.declared import verdict_on
 from recipes_core.render.page import csp_hash
 from recipes_core.render.shell import quote
+from recipes_core.sizing.configuration import size_configuration
 
 VOID = {"meta", "link", "input", "br", "hr", "img", "rect"}
 
@@ -139,4 +142,26 @@ def test_a_page_shows_the_commands_of_its_json(site):
             exports = "".join(f"export {k}={quote(v)}\n" for k, v in item["env"].items())
             assert exports + command in blocks
             shown += 1
+    assert shown > 10
+
+
+def test_the_memory_table_says_of_each_hardware_what_every_other_page_says(few, site):
+    shown = 0
+    for page in ("Qwen/Qwen-Image", "Google/gemma-4-12B-it", "deepseek-ai/DeepSeek-R1"):
+        _, text = read(site / page / "index.html")
+        table = text[text.index('id="memory"') :].partition("</table>")[0]
+        assert "<th>Verdict</th>" in table
+        told = [
+            " ".join(html.unescape(re.sub(r"<[^>]+>", "", cell)).split())
+            for cell in re.findall(r"^<td>(.*)</td></tr>$", table, re.M)
+        ]
+        for cell in told:
+            shown += 1
+            assert re.search(r" \((declared|computed|measured)\)$", cell), cell
+        for config in (configure(few, page, f"hardware={name}") for name in ("h100", "b200")):
+            deployment = deploy(config)
+            sized = size_configuration(config, deployment)
+            verdict, basis = verdict_on(deployment, sized)
+            line = f"{verdict.word} {verdict.detail}".strip()
+            assert f"{line} ({basis})" in told
     assert shown > 10

@@ -1,0 +1,56 @@
+"""How many GPUs a pipeline takes, by its own options."""
+
+from __future__ import annotations
+
+import pytest
+
+from recipes_core import configure, deploy, load_catalog
+from recipes_core.deployment.pipeline import Ranks, ranks_of
+from recipes_core.render.declared import declared_verdict, gpus_taken
+
+MINIMAX = "MiniMaxAI/MiniMax-H3"
+COSMOS = "nvidia/Cosmos3-Super"
+
+
+@pytest.mark.parametrize(
+    ("options", "ranks"),
+    [
+        ("--num-gpus 4 --usp 4 --ring 1", Ranks(4, 1)),
+        ("--num-gpus 4 -tp 2 --ulysses-degree=2", Ranks(4, 2)),
+        ("--usp 2 --ring 2 --cfg-parallel-size 2", Ranks(8, 1)),
+        ("--num-gpus 2 --usp 4", Ranks(4, 1)),
+        ("--num-gpus 8 -tp 2", Ranks(8, 2)),
+        ("--allgather-degree 4", Ranks(4, 1)),
+        ("--use-hsdp --hsdp-shard-size 8", Ranks(8, 8)),
+        ("--use-hsdp --hsdp-shard-size 4 --hsdp-replicate-size 2", Ranks(8, 4)),
+        ("--use-hsdp --usp 4 --hsdp-replicate-size 2", Ranks(4, 2)),
+        ("--cfg-parallel-size 2 --ulysses-degree 4 --use-hsdp --hsdp-shard-size 8", Ranks(8, 8)),
+        ("", None),
+        ("-tp 2", None),
+        ("--usp $DEGREE", None),
+        ("--usp 0", None),
+        ("--usp 4 --use-hsdp --hsdp-replicate-size 0", None),
+        ("--usp 2 --deploy-config stages.yaml", None),
+    ],
+)
+def test_ranks_are_those_of_the_diffusion_engine(options, ranks):
+    assert ranks_of(["vllm", "serve", "m", *options.split(), "--omni"]) == ranks
+
+
+@pytest.mark.parametrize(
+    ("recipe", "hardware", "gpus", "kind", "told"),
+    [
+        (MINIMAX, "h200", 4, "unknown", "4× H200 have 564 GB, one has 141 GB"),
+        (MINIMAX, "mi355x", 4, "fits", "4× MI355X have 1,152 GB"),
+        (MINIMAX, "rtx_pro_5000_4x", 4, "unknown", "2 have 144 GB"),
+        (COSMOS, "h200", 8, "fits", "8× H200 have 1,128 GB"),
+        (COSMOS, "gb200", 4, "refused", "its options ask for 8 GPUs, 4× GB200 NVL4 are there"),
+    ],
+)
+def test_the_verdict_counts_the_gpus_that_a_pipeline_takes(recipe, hardware, gpus, kind, told):
+    catalog = load_catalog(only=[recipe])
+    deployment = deploy(configure(catalog, recipe, f"hardware={hardware}"))
+    assert gpus_taken(deployment) == gpus
+    verdict = declared_verdict(deployment)
+    assert verdict.kind == kind
+    assert told in verdict.detail
