@@ -43,6 +43,11 @@ NUMBERS: dict[str, tuple[str, str]] = {
     "vllm": ("vLLM release", "such as 0.33.0"),
 }
 """Values that a reader types: label and what is allowed."""
+OF_LANGUAGE = frozenset(
+    {"max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization",
+     "kv_cache_dtype"}
+)  # fmt: skip
+"""Those of a language model engine, which what makes pictures, video or sound is not."""
 MEMORY_PARTS: dict[str, str] = {
     "weights": "Weights",
     "activation": "Activations",
@@ -308,6 +313,8 @@ def _numbers(config: Configuration) -> list[tuple[str, str, str, str]]:
     found = []
     for key, (label, hint) in NUMBERS.items():
         value = getattr(asked, key)
+        if value is None and key in OF_LANGUAGE and config.rules.is_omni:
+            continue
         found.append((key, label, hint, "" if value is None else str(value)))
     return found
 

@@ -401,3 +401,16 @@ def test_a_flag_in_a_sentence_is_not_broken_after_its_dashes():
         '&lt;b&gt; a well--known <span class="rx-whole">--max-num-seqs</span> 4, held above'
         ' <span class="rx-whole">--gpu-memory-utilization</span>'
     )
+
+
+@pytest.mark.parametrize(
+    "recipe", ["Qwen/Qwen-Image", "Wan-AI/Wan2.2-T2V-A14B-Diffusers", "fishaudio/s2-pro"]
+)
+def test_what_is_no_language_model_engine_is_offered_none_of_its_flags(recipe):
+    catalog = load_catalog(only=[recipe])
+    state = ExplorerState(catalog)
+    state.open_query(f"model={recipe}&hardware=h200")
+    assert [dial.name for dial in dials_of(state.configuration, state.tightest)] == ["vllm"]
+    state.ask(max_model_len="65536")
+    names = [dial.name for dial in dials_of(state.configuration, state.tightest)]
+    assert names == ["max_model_len", "vllm"], "what a link brought can be put back"

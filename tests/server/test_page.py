@@ -161,3 +161,11 @@ def test_generated_reported_and_verified_are_told_apart(builtin):
         assert html.escape(standing.sentence, quote=False) in text.replace("&#39;", "'")
         seen.add(standing.state)
     assert {"generated", "reported"} <= seen
+
+
+def test_pictures_are_offered_no_value_of_a_language_model_engine(builtin):
+    text = page_of(builtin, "Qwen/Qwen-Image", "hardware=h200")
+    assert 'name="served_name"' in text
+    assert not re.search(r'name="(max_|kv_|gpu_)', text)
+    asked = page_of(builtin, "Qwen/Qwen-Image", "hardware=h200&max_model_len=32k")
+    assert 'name="max_model_len" value="32k"' in asked

@@ -47,6 +47,10 @@ def undialled(config: Configuration) -> Sizing | None:
 def dials_of(config: Configuration, sizing: Sizing | None) -> list[Dial]:
     """The dials of a configuration with their stops.
 
+    Context, batch and KV cache are a language model engine's; what makes pictures, video or sound
+    has its own stages, of which these flags say nothing. Of them only one that a link brought is
+    shown, to be put back.
+
     Args:
         config: What is shown.
         sizing: Its tightest engine with every dial as it was; None = not known.
@@ -61,7 +65,7 @@ def dials_of(config: Configuration, sizing: Sizing | None) -> list[Dial]:
     kv_type = settings.kv.kv_dtype if settings is not None else ""
     seqs = str(settings.seqs) if settings is not None else ""
     batch = str(settings.tokens) if settings is not None else ""
-    return [
+    dials = [
         Dial("max_model_len", "Longest context", "--max-model-len", _texts(lengths), longest,
              "tokens"),
         Dial("max_num_seqs", "Requests at once", "--max-num-seqs", _texts(SEQUENCES),
@@ -75,6 +79,10 @@ def dials_of(config: Configuration, sizing: Sizing | None) -> list[Dial]:
         Dial("vllm", "vLLM release", "", _releases(), sizing.vllm if sizing is not None else "",
              slider=False),
     ]  # fmt: skip
+    if not config.rules.is_omni:
+        return dials
+    asked = config.selection
+    return [dial for dial in dials if not dial.flag or getattr(asked, dial.name) is not None]
 
 
 def dial_field(dial: Dial, asked: Selection, written: Mapping[str, str]) -> dict[str, Any]:
