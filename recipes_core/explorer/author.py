@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from recipes_core.deployment import Deployment, deploy
 from recipes_core.errors import RecipesError
 from recipes_core.explorer.frontend import STATIC, CommandCard, Page, zip_of
 from recipes_core.explorer.guard import guarded
+from recipes_core.explorer.links import outer_keys
 from recipes_core.explorer.panels.command import file_asked, first_form, steps_of
 from recipes_core.explorer.panels.guide import guide_html
 from recipes_core.explorer.panels.head import notices_html, status_html, title_html
@@ -32,6 +34,8 @@ from recipes_core.sizing.declared import memory_findings
 from recipes_core.vllm_cli.tables import versions
 
 DEFAULT_ID = "my-org/my-model"
+OWN_KEYS = ("theme", "token")
+"""Keys of the page's address that count here: the colours, and what lets a visitor in."""
 
 
 class Checked(NamedTuple):
@@ -131,6 +135,23 @@ def _counted(findings: list[Finding]) -> str:
     return ", ".join(counts) or "No check has anything to say"
 
 
+def address_findings(query: str) -> list[Finding]:
+    """What a page's address asks that this screen does not do.
+
+    Args:
+        query: Of the address, as voila passes it on.
+    """
+    outer, rest, unread = outer_keys(query)
+    keys = dict.fromkeys(key[:40] for key in (*outer, *(key for key, _ in rest)))
+    names = [repr(key) for key in keys if key not in OWN_KEYS]
+    texts = [item.reason for item in unread]
+    if names:
+        listed = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        texts.append(f"{listed}: no such key; known: {', '.join(OWN_KEYS)}")
+    ways = "a recipe is opened by the field Recipe, a configuration by the field Preview"
+    return [Finding("warning", "address", f"the page's address: {text}; {ways}") for text in texts]
+
+
 class AuthorPage(Page):
     """The page, with the looks of this screen beside those of the explorer."""
 
@@ -140,12 +161,15 @@ class AuthorPage(Page):
 class Author:
     """A field for the YAML, the findings and the preview beside it."""
 
-    def __init__(self, recipe_id: str = DEFAULT_ID, text: str | None = None) -> None:
+    def __init__(
+        self, recipe_id: str = DEFAULT_ID, text: str | None = None, address: str | None = None
+    ) -> None:
         """Build the screen.
 
         Args:
             recipe_id: ``org/repo``; one that is in the catalog is opened.
             text: The YAML; None = that of the catalog, or a draft.
+            address: The query of the page's address; None = what voila passes on.
         """
         self.kit = kit = Kit(self._fail)
         self.page = AuthorPage(self._fail, store="author")
@@ -156,6 +180,9 @@ class Author:
         self.facts: dict[str, Any] | None = None
         self.text = self.drafted = text or ""
         self.problem = ""
+        if address is None:
+            address = os.environ.get("QUERY_STRING", "")
+        self.asked = address_findings(address)
         if text is None:
             self._draft()
         self.form = kit.form(self._typed)
@@ -189,11 +216,12 @@ class Author:
             self.recipe_id, self.text, self.query, self.on, self._checkpoint()
         )
         problems = [self.problem, self.form.cut("config"), self.form.cut("text")]
-        found = [*(Finding("error", "config", text) for text in problems if text), *found]
+        wrong = [Finding("error", "config", text) for text in problems if text]
+        found = by_severity([*wrong, *self.asked, *found])
         self.findings.value = findings_html(found, self.text)
         self.page.announce = _counted(found)
         kept = {"recipe_id": self.recipe_id, "query": self.query, "config": self.config}
-        self.page.values = json.dumps({**kept, "text": self.text})
+        self.page.values = json.dumps({**kept, "text": self.text}, ensure_ascii=False)
         if config is None:
             if self.title.value:
                 self.status.value = notices_html(

@@ -11,11 +11,18 @@ from typing import Any
 import anywidget
 import traitlets
 
+from recipes_core.errors import RecipesError
 from recipes_core.explorer.guard import OnError, guarded
 
 STATIC = Path(__file__).parent / "static"
 LONGEST = 262_144
 """Characters that are read of a text from the browser; a config.json may be long."""
+LONGEST_KEPT = 3_000_000
+"""Characters of what a tab kept, which holds several such texts as JSON.
+
+A character takes at most three bytes of a message, and the server's socket, which is tornado's, is
+closed at one above 10 MiB.
+"""
 
 
 def _read(name: str) -> str:
@@ -62,7 +69,21 @@ class Page(anywidget.AnyWidget):
         if kind == "alive":
             self.send({"kind": "alive"})
         elif kind in self.handlers:
-            guarded(self.handlers[kind], self.on_error)(str(message.get("value", ""))[:LONGEST])
+            guarded(self._handle, self.on_error)(self.handlers[kind], message.get("value", ""))
+
+    def _handle(self, handler: Callable[[str], None], value: object) -> None:
+        """Hand a message on, whole: half of a text would be read as another one.
+
+        Raises:
+            RecipesError: It is too long to be read.
+        """
+        text = str(value)
+        if len(text) > LONGEST_KEPT:
+            raise RecipesError(
+                f"This page sent {len(text):,} characters, of which at most {LONGEST_KEPT:,} are"
+                " read: what an earlier session held was not taken up."
+            )
+        handler(text)
 
     def tell(self, text: str) -> None:
         """Say what the newest choice met with; the same twice in a row is said twice."""

@@ -46,3 +46,31 @@ def test_an_author_is_checked_while_typing_and_loses_nothing(browser, ours, them
     assert watch.faults == []
     assert watch.outside == []
     page.close()
+
+
+def put(field, text):
+    """Paste a text: to type as much takes a browser half a minute."""
+    field.evaluate("(field, text) => { field.value = text; }", text)
+    for event in ("input", "change"):
+        field.dispatch_event(event)
+
+
+def test_a_long_draft_is_there_after_a_reload_and_an_unknown_key_is_told(browser, ours):
+    page = browser.new_page()
+    watch = Watch(page)
+    page.goto(f"{ours}/voila/render/write_a_recipe.ipynb?recipe=x", wait_until="commit")
+    page.wait_for_selector(".rx-command .rx-code", timeout=60_000)
+    expect(page.locator(".rx-author-shown")).to_contain_text("'recipe': no such key; known: theme")
+    text = page.get_by_label("YAML", exact=True)
+    long = text.input_value() + '# "padding"\n' * 19_000
+    config = page.get_by_label("config.json")
+    put(config, json.dumps({**CONFIG, "note": "n" * 200_000}))
+    expect(page.locator(".rx-author-shown")).to_contain_text("Fits")
+    put(text, long)
+    kept = "sessionStorage.getItem('recipes-explorer:author').length"
+    page.wait_for_function(f"{kept} > {200_000 + len(long)}", timeout=30_000)
+    page.reload()
+    page.wait_for_selector(".rx-form textarea", timeout=60_000)
+    expect(page.get_by_label("YAML", exact=True)).to_have_value(long, timeout=30_000)
+    assert watch.faults == []
+    page.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import pytest
 
 from recipes_core import load_catalog
 from recipes_core.explorer.author import Author, check_text
+from recipes_core.explorer.frontend import LONGEST, LONGEST_KEPT
 from recipes_core.render.drafts import draft_recipe
 
 ID = "my-org/my-model"
@@ -146,6 +148,54 @@ def test_a_reload_takes_up_what_was_written():
     for junk in ("", "{}", "[]", '{"text": 1}'):
         other.page._receive(None, {"kind": "restore", "value": junk}, None)
     assert other.text == GOOD
+
+
+def test_a_reload_takes_up_as_much_as_the_fields_hold():
+    author = Author(ID)
+    config = json.dumps({**CONFIG, "note": '"' * ((LONGEST - 700) // 2)})
+    long = GOOD + "#" + '"é\n# x' * 40_000
+    assert len(config) < LONGEST
+    author._typed("text", long[:LONGEST])
+    author._typed("config", config)
+    assert len(author.page.values) > 2 * LONGEST
+    other = Author(ID)
+    other.page._receive(None, {"kind": "restore", "value": author.page.values}, None)
+    assert (other.text, other.config) == (author.text, config)
+
+
+def test_what_is_too_long_to_be_taken_up_is_told_and_changes_nothing():
+    author = Author(ID, GOOD)
+    kept = json.dumps({"recipe_id": ID, "query": "", "config": "", "text": "x" * LONGEST_KEPT})
+    author.page._receive(None, {"kind": "restore", "value": kept}, None)
+    assert author.text == GOOD
+    assert f"sent {len(kept):,} characters" in author.findings.value
+    assert "at most 3,000,000 are read" in author.findings.value
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("recipe=x", "'recipe': no such key; known: theme, token"),
+        ("theme=dark&model=org/repo&x=1", "'model', 'x': no such key; known: theme, token"),
+        ("recipe=x&" * 1000, "more than 200 keys; none was read"),
+        ("a" * 9000, "only the first 8192 characters were read"),
+        ("%3Cimg%20src=x%3E=1", "&lt;img src"),
+    ],
+)
+def test_what_an_address_asks_in_vain_is_told_with_what_is_allowed(monkeypatch, address, told):
+    monkeypatch.setenv("QUERY_STRING", address)
+    author = Author(ID, GOOD)
+    shown = html.unescape(author.findings.value) if "&" not in told else author.findings.value
+    assert told in shown
+    assert "opened by the field Recipe" in author.findings.value
+    assert "<img" not in author.findings.value
+    author._typed("query", "hardware=h200")
+    assert "the page" in author.findings.value, "a notice stays while one works"
+
+
+def test_an_address_with_the_pages_own_keys_gives_no_notice():
+    quiet = Author(ID, GOOD, address="theme=dark&token=secret").findings.value
+    assert quiet == Author(ID, GOOD, address="").findings.value
 
 
 def test_the_catalogs_of_the_variable_lie_below(monkeypatch, tmp_path):
