@@ -233,7 +233,11 @@ class FindPanel:
                 " Only recipes that name this hardware count here; “Your own GPUs” compares the"
                 " memory alone."
             )
-        self.count.value = f'<div class="rx-count-row" role="status">{escape(said)}</div>'
+        # By the text a page knows whether the list is already that of the newest keystroke.
+        of = escape(self.text.value[:200])
+        self.count.value = (
+            f'<div class="rx-count-row" role="status" data-rx-of="{of}">{escape(said)}</div>'
+        )
         self._ids = tuple((_label(entry), entry.id) for entry in found)
         self.follow()
 

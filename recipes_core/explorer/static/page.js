@@ -137,11 +137,21 @@ function findByKeys(page) {
     byKey = true;
     const search = event.target.closest?.(".rx-search");
     const list = search && root().contains(search) && root().querySelector(".rx-models select");
-    if (!list || !list.options.length || !["ArrowDown", "Enter"].includes(event.key)) return;
+    if (!list || !["ArrowDown", "Enter"].includes(event.key)) return;
     event.preventDefault();
     if (event.key === "ArrowDown") {
       list.focus();
     } else {
+      openFirst(event.target);
+    }
+  }
+  // Enter may come before the list of the last keystroke: its first model is another one.
+  function openFirst(field, tries = 100) {
+    const list = root().querySelector(".rx-models select");
+    const of = root().querySelector(".rx-count-row")?.dataset.rxOf;
+    if (of !== field.value.slice(0, 200) && tries > 0) {
+      setTimeout(openFirst, 30, field, tries - 1);
+    } else if (list?.options.length) {
       list.selectedIndex = 0;
       list.dispatchEvent(new Event("change", { bubbles: true }));
     }
