@@ -1,4 +1,4 @@
-"""The launch commands of a guide, held against the configurations of its recipe."""
+"""A guide held against its recipe: its launch commands, and what it says of the cache."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from recipes_core.deployment import deploy
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
 from recipes_core.flags import parse_args
+from recipes_core.render.capacities import capacity_findings
 from recipes_core.render.shell import quote_words
 from recipes_core.selection import Selection
 
@@ -135,7 +136,9 @@ def configuration_of(
 
 
 def guide_findings(catalog: Catalog, entry: RecipeEntry, place: str = "") -> list[Finding]:
-    """The launch commands in a recipe's guide and notes that no configuration gives.
+    """What is wrong in a recipe's guide and notes.
+
+    Launch commands that no configuration gives, and numbers of cached tokens without a release.
 
     Args:
         catalog: The vocabulary.
@@ -147,8 +150,9 @@ def guide_findings(catalog: Catalog, entry: RecipeEntry, place: str = "") -> lis
     for group in ("notes", "known_issues"):
         for number, note in enumerate(getattr(recipe, group)):
             texts[f"{group}[{number}].body"] = note.body
-    found = []
+    found: list[Finding] = []
     for where, text in texts.items():
+        found += capacity_findings(where, text, place)
         for fence in fences(text):
             if fence.info not in SHELLS or "vllm serve" not in fence.text:
                 continue

@@ -86,6 +86,15 @@ def test_a_guide_has_what_a_reader_looks_for(ours: Catalog) -> None:
         assert 200 <= len(guide.split()) <= 950, entry.id
 
 
+def test_a_table_has_a_line_for_each_row(ours: Catalog) -> None:
+    """Rows that a rewrap joined are shown as a paragraph full of bars."""
+    for entry in ours.recipes.values():
+        for text in texts(entry):
+            for line in FENCED.sub("", text).splitlines():
+                if re.search(r"\|\s*:?-{3,}", line):
+                    assert re.fullmatch(r"[\s|:-]+", line), f"{entry.id}: {line}"
+
+
 def test_every_feature_and_variant_is_explained(ours: Catalog) -> None:
     """A switch that only has a name helps nobody."""
     bare = [
