@@ -93,7 +93,7 @@ def test_the_first_request_stops_where_the_routers_address_is_missing(catalog):
     text = script_files(deployed(catalog, POOLS))["first-request.sh"]
     done = subprocess.run(["bash"], check=False, input=text, capture_output=True, text=True, env={})
     assert done.returncode
-    assert "ROUTER_HOST: address on which the router listens" in done.stderr
+    assert "ROUTER_HOST: address of the machine of the router as clients reach it" in done.stderr
 
 
 def test_the_benchmark_sends_the_servers_key(catalog):
@@ -143,3 +143,15 @@ def test_of_a_thousand_engines_the_first_have_tabs_and_the_rest_stand_in_the_zip
 def test_forty_engines_have_all_their_tabs(catalog):
     found = deployed(catalog, f"{STORE.removesuffix('2')}40")
     assert "further" not in {one["id"] for one in steps_of(found)}
+
+
+def test_one_address_serves_the_router_to_listen_on_and_the_request_to_go_to(catalog):
+    deployment = deployed(catalog, POOLS)
+    router = deployment.entry
+    assert router.argv[router.argv.index("--host") + 1] == "$ROUTER_HOST"
+    assert "http://$ROUTER_HOST:" in clients_of(deployment).curl
+    hint = next(item.hint for item in deployment.placeholders if item.name == "ROUTER_HOST")
+    assert "as clients reach it" in hint, "nobody on another machine reaches 0.0.0.0"
+    assert "0.0.0.0" not in hint
+    filled = deployed(catalog, POOLS, placeholders={"ROUTER_HOST": "0.0.0.0"})
+    assert "http://localhost:" in clients_of(filled).curl
