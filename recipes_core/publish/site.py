@@ -27,6 +27,7 @@ from recipes_core.render.page import (
 )
 from recipes_core.render.serve import process_title
 from recipes_core.render.shell import exports, heredoc
+from recipes_core.sizing.verdict import Verdict
 
 
 class Shown(NamedTuple):
@@ -286,6 +287,11 @@ def _style(panels: Sequence[Panel]) -> str:
     return "\n".join([*lines, "}"])
 
 
+def _in_columns(verdict: Verdict, basis: str) -> bool:
+    """Whether a verdict rests on figures that the table's other columns have."""
+    return verdict.kind == "fits" or (verdict.kind == "short" and basis == "declared")
+
+
 def _memory_row(item: Shown) -> dict[str, Any]:
     config, sizing = item.planned.config, item.sizing
     gpus = gpus_taken(item.made.deployment)
@@ -297,7 +303,8 @@ def _memory_row(item: Shown) -> dict[str, Any]:
         "there": config.node.gpu_vram_gb * gpus,
         "declared": config.memory_needed_gb,
         "sizing": sizing,
-        "verdict": verdict.partition(": "),
+        "verdict": verdict.word,
+        "detail": "" if _in_columns(verdict, basis) else verdict.detail,
         "basis": basis,
     }
 

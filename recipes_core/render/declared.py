@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from recipes_core.catalog.hardware_keys import pick
+from recipes_core.configuration import Configuration
 from recipes_core.deployment import Deployment
 from recipes_core.deployment.pipeline import Ranks, ranks_of
 from recipes_core.sizing.result import Sizing
@@ -38,9 +40,19 @@ def declared_verdict(deployment: Deployment) -> Verdict:
     if asked > gpus * gpu:
         return Verdict("short", "Too little as declared", detail)
     split = ranks.split if ranks is not None else 1
-    if config.rules.is_omni and asked > split * gpu:
+    among_all = ranks is not None and _for_this_hardware(config)
+    if config.rules.is_omni and not among_all and asked > split * gpu:
         return _spread(ranks, f"{detail}, {'one has' if split == 1 else f'{split} have'}", gpu)
     return Verdict("fits", "Enough as declared", detail)
+
+
+def _for_this_hardware(config: Configuration) -> bool:
+    """Whether what is declared is what all GPUs of this very hardware hold between them."""
+    task = config.task
+    there = task.hardware_overrides.get(config.hardware) if task is not None else None
+    if there is not None and there.vram_minimum_gb is not None:
+        return True
+    return pick(config.variant.cpu_offload, config.hardware, config.profile) is not None
 
 
 def _spread(ranks: Ranks | None, detail: str, gpu: float) -> Verdict:
@@ -61,11 +73,13 @@ def verdict_on(deployment: Deployment, sizing: Sizing | None) -> tuple[Verdict, 
     return sizing.verdict, sizing.basis
 
 
-def verdict_beside(deployment: Deployment, sizing: Mapping[str, Any] | None) -> tuple[str, str]:
-    """The same in one text, from the ``sizing`` object of a rendering."""
+def verdict_beside(deployment: Deployment, sizing: Mapping[str, Any] | None) -> tuple[Verdict, str]:
+    """The same from the ``sizing`` object of a rendering."""
     if sizing is None or (sizing["fits"] is None and not sizing["problems"]):
-        return declared_verdict(deployment).text, "declared"
-    return sizing["verdict"], sizing["basis"]
+        return declared_verdict(deployment), "declared"
+    word, _, detail = sizing["verdict"].partition(": ")
+    kind: Literal["fits", "short", "refused"] = "fits" if sizing["fits"] else "short"
+    return Verdict("refused" if sizing["problems"] else kind, word, detail), sizing["basis"]
 
 
 def _pipeline(deployment: Deployment) -> Ranks | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recipes_core import configure, deploy, load_catalog
@@ -42,7 +44,7 @@ def test_ranks_are_those_of_the_diffusion_engine(options, ranks):
     [
         (MINIMAX, "h200", 4, "unknown", "4× H200 have 564 GB, one has 141 GB"),
         (MINIMAX, "mi355x", 4, "fits", "4× MI355X have 1,152 GB"),
-        (MINIMAX, "rtx_pro_5000_4x", 4, "unknown", "2 have 144 GB"),
+        (MINIMAX, "rtx_pro_5000_4x", 4, "fits", "4× RTX PRO 5000 Blackwell 4x have 288 GB"),
         (COSMOS, "h200", 8, "fits", "8× H200 have 1,128 GB"),
         (COSMOS, "gb200", 4, "refused", "its options ask for 8 GPUs, 4× GB200 NVL4 are there"),
     ],
@@ -54,3 +56,20 @@ def test_the_verdict_counts_the_gpus_that_a_pipeline_takes(recipe, hardware, gpu
     verdict = declared_verdict(deployment)
     assert verdict.kind == kind
     assert told in verdict.detail
+
+
+def test_weights_that_are_split_among_some_of_the_gpus_have_to_fit_those():
+    catalog = load_catalog(only=[COSMOS])
+    deployment = deploy(configure(catalog, COSMOS, "hardware=h100"))
+    engine = deployment.first_engine
+    engine.argv = ["vllm", "serve", COSMOS, "-tp", "1", "--usp", "8", "--omni"]
+    verdict = declared_verdict(deployment)
+    assert verdict.word == "One GPU is not enough as declared"
+    assert verdict.detail.endswith("one has 80 GB: by its options the weights are not split")
+    engine.argv = ["vllm", "serve", COSMOS, "-tp", "2", "--usp", "4", "--omni"]
+    assert declared_verdict(deployment).kind == "fits"
+    half = deployment.configuration.profile.model_copy(update={"vram_gb": 320})
+    deployment.configuration = replace(deployment.configuration, profile=half)
+    verdict = declared_verdict(deployment)
+    assert verdict.word == "2 GPUs are not enough as declared"
+    assert verdict.detail.endswith("2 have 80 GB: by its options the weights are split among 2")
