@@ -93,7 +93,7 @@ def test_the_first_request_stops_where_the_routers_address_is_missing(catalog):
     text = script_files(deployed(catalog, POOLS))["first-request.sh"]
     done = subprocess.run(["bash"], check=False, input=text, capture_output=True, text=True, env={})
     assert done.returncode
-    assert "ROUTER_HOST: address of the machine of the router as clients reach it" in done.stderr
+    assert "ROUTER_HOST: address of the router, as clients reach it" in done.stderr
 
 
 def test_the_benchmark_sends_the_servers_key(catalog):
