@@ -14,7 +14,7 @@ HINTS = {
     "HEAD_IP": "address of the head node, as the other nodes reach it",
     "IFACE_NAME": "network interface between the nodes (ip -br addr)",
     "IB_IF": "InfiniBand adapter (ibdev2netdev)",
-    "ROUTER_HOST": "address of the router, as clients reach it; it listens there",
+    "ROUTER_HOST": "address on which the router listens and clients reach it",
     "ROUTER_PORT": "port on which the router listens",
     "PREFILL_DP_RPC_PORT": "free port on the first prefill node, for data-parallel coordination",
     "DECODE_DP_RPC_PORT": "free port on the first decode node, for data-parallel coordination",

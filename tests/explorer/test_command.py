@@ -93,7 +93,7 @@ def test_the_first_request_stops_where_the_routers_address_is_missing(catalog):
     text = script_files(deployed(catalog, POOLS))["first-request.sh"]
     done = subprocess.run(["bash"], check=False, input=text, capture_output=True, text=True, env={})
     assert done.returncode
-    assert "ROUTER_HOST: address of the router, as clients reach it" in done.stderr
+    assert "ROUTER_HOST: address on which the router listens and clients reach it" in done.stderr
 
 
 def test_the_benchmark_sends_the_servers_key(catalog):
@@ -151,7 +151,7 @@ def test_one_address_serves_the_router_to_listen_on_and_the_request_to_go_to(cat
     assert router.argv[router.argv.index("--host") + 1] == "$ROUTER_HOST"
     assert "http://$ROUTER_HOST:" in clients_of(deployment).curl
     hint = next(item.hint for item in deployment.placeholders if item.name == "ROUTER_HOST")
-    assert "as clients reach it" in hint, "nobody on another machine reaches 0.0.0.0"
+    assert "clients reach it" in hint, "nobody on another machine reaches 0.0.0.0"
     assert "0.0.0.0" not in hint
     filled = deployed(catalog, POOLS, placeholders={"ROUTER_HOST": "0.0.0.0"})
     assert "http://localhost:" in clients_of(filled).curl
