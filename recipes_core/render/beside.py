@@ -77,7 +77,8 @@ def command_findings(deployment: Deployment, version: str | None = None) -> list
 
 
 def _refusals(deployment: Deployment) -> list[Finding]:
-    """What the sizes of model and ranks forbid, once for all engines of a kind."""
+    """What the sizes of model, ranks and node forbid, once for all engines of a kind."""
+    from recipes_core.render.declared import too_few_gpus
     from recipes_core.sizing.configuration import size_processes
 
     try:
@@ -86,6 +87,9 @@ def _refusals(deployment: Deployment) -> list[Finding]:
         # `figures` says so; the check of the command has named the value.
         return []
     problems = dict.fromkeys(problem for _, sizing in sized for problem in sizing.problems)
+    missing = too_few_gpus(deployment)
+    if missing is not None:
+        problems[missing] = None
     return [Finding("error", REFUSED, f"the engine would not start: {text}") for text in problems]
 
 

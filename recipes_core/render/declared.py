@@ -32,9 +32,9 @@ def declared_verdict(deployment: Deployment) -> Verdict:
     asked, gpu = config.memory_needed_gb, config.profile.gpu_vram_gb
     gpus, ranks = min(_each_engine(deployment)), _pipeline(deployment)
     name = config.profile.display_name
-    if ranks is not None and ranks.gpus > config.gpus_used:
-        detail = f"its options ask for {ranks.gpus} GPUs, {config.gpus_used}× {name} are there"
-        return Verdict("refused", "Would not start", detail)
+    missing = too_few_gpus(deployment)
+    if missing is not None:
+        return Verdict("refused", "Would not start", missing)
     have = f"{gpus}× {name} {'has' if gpus == 1 else 'have'}"
     detail = f"the recipe asks for at least {_gb(asked)}, {have} {_gb(gpus * gpu)}"
     if asked > gpus * gpu:
@@ -44,6 +44,15 @@ def declared_verdict(deployment: Deployment) -> Verdict:
     if config.rules.is_omni and not among_all and asked > split * gpu:
         return _spread(ranks, f"{detail}, {'one has' if split == 1 else f'{split} have'}", gpu)
     return Verdict("fits", "Enough as declared", detail)
+
+
+def too_few_gpus(deployment: Deployment) -> str | None:
+    """That a pipeline's own options ask for more GPUs than there are; None where they do not."""
+    config, ranks = deployment.configuration, _pipeline(deployment)
+    if ranks is None or ranks.gpus <= config.gpus_used:
+        return None
+    there = f"{config.gpus_used}× {config.profile.display_name}"
+    return f"its options ask for {ranks.gpus} GPUs, {there} are there"
 
 
 def _for_this_hardware(config: Configuration) -> bool:

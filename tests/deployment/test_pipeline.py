@@ -8,6 +8,7 @@ import pytest
 
 from recipes_core import configure, deploy, load_catalog
 from recipes_core.deployment.pipeline import Ranks, ranks_of
+from recipes_core.render.beside import REFUSED, command_findings
 from recipes_core.render.declared import declared_verdict, gpus_taken
 
 MINIMAX = "MiniMaxAI/MiniMax-H3"
@@ -46,7 +47,7 @@ def test_ranks_are_those_of_the_diffusion_engine(options, ranks):
         (MINIMAX, "mi355x", 4, "fits", "4× MI355X have 1,152 GB"),
         (MINIMAX, "rtx_pro_5000_4x", 4, "fits", "4× RTX PRO 5000 Blackwell 4x have 288 GB"),
         (COSMOS, "h200", 8, "fits", "8× H200 have 1,128 GB"),
-        (COSMOS, "gb200", 4, "refused", "its options ask for 8 GPUs, 4× GB200 NVL4 are there"),
+        (COSMOS, "gb200", 4, "fits", "4× GB200 NVL4 have 768 GB"),
     ],
 )
 def test_the_verdict_counts_the_gpus_that_a_pipeline_takes(recipe, hardware, gpus, kind, told):
@@ -56,6 +57,20 @@ def test_the_verdict_counts_the_gpus_that_a_pipeline_takes(recipe, hardware, gpu
     verdict = declared_verdict(deployment)
     assert verdict.kind == kind
     assert told in verdict.detail
+
+
+def test_a_pipeline_that_asks_for_more_gpus_than_there_are_would_not_start():
+    catalog = load_catalog(only=[COSMOS])
+    told = "its options ask for 8 GPUs, 4× H200 are there"
+    deployment = deploy(configure(catalog, COSMOS, "hardware=4xH200"))
+    assert (declared_verdict(deployment).kind, declared_verdict(deployment).detail) == (
+        "refused",
+        told,
+    )
+    errors = [f.message for f in command_findings(deployment) if f.code == REFUSED]
+    assert errors == [f"the engine would not start: {told}"]
+    whole = deploy(configure(catalog, COSMOS, "hardware=h200"))
+    assert not [f for f in command_findings(whole) if f.code == REFUSED]
 
 
 def test_weights_that_are_split_among_some_of_the_gpus_have_to_fit_those():
