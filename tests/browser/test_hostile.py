@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,8 +19,8 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
 
-from tests.browser.conftest import dashboard_with, settled
-from tests.conftest import REPO
+from tests.browser.conftest import dashboard_with, serving, settled
+from tests.conftest import REPO, free_port
 
 V32 = "model=deepseek-ai/DeepSeek-V3.2"
 
@@ -187,6 +188,32 @@ def test_an_ended_session_says_so_and_its_reload_brings_the_state_back(page, own
     page.wait_for_selector(".rx-command .rx-code", timeout=60_000)
     settled(page)
     assert page.locator(".rx-command .rx-code").inner_text() == text
+
+
+def test_a_kernel_that_ended_before_its_page_is_told(page, tmp_path):
+    """Its widgets are gone, and with them whoever says that a session ended."""
+    lines = (
+        "import asyncio, os",
+        "import ipywidgets as w",
+        "asyncio.get_running_loop().call_later(0.1, os._exit, 1)",
+        "w.VBox([w.HTML('x')])",
+    )
+    cell = {"cell_type": "code", "source": "\n".join(lines), "metadata": {}, "outputs": [],
+            "execution_count": None, "id": "a"}  # fmt: skip
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = {"cells": [cell], "nbformat": 4, "nbformat_minor": 5, "metadata": kernel}
+    (tmp_path / "dies.ipynb").write_text(json.dumps(notebook))
+    shutil.copy(REPO / "voila.json", tmp_path)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "voila", str(tmp_path), "--no-browser", f"--port={port}",
+               f"--Voila.config_file_paths={tmp_path}"]  # fmt: skip
+    with serving(command, url, tmp_path / "log"):
+        page.goto(f"{url}/voila/render/dies.ipynb")
+        told = page.get_by_role("alert").filter(has_text="session ended before the page was there")
+        expect(told).to_be_visible(timeout=60_000)
+        with page.expect_navigation(wait_until="commit"):
+            told.get_by_role("button", name="Reload").click()
 
 
 def test_a_token_is_asked_of_everybody(shared, tmp_path):
