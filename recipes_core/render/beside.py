@@ -10,6 +10,7 @@ from recipes_core.deployment.container import nightly
 from recipes_core.errors import RecipesError
 from recipes_core.findings import Finding
 from recipes_core.layers import named_plugins, plugins_of
+from recipes_core.render.declared import too_few_gpus
 
 NOT_SIZED = "not-sized"
 """Code of the finding that stands in for memory figures that could not be computed."""
@@ -78,7 +79,6 @@ def command_findings(deployment: Deployment, version: str | None = None) -> list
 
 def _refusals(deployment: Deployment) -> list[Finding]:
     """What the sizes of model, ranks and node forbid, once for all engines of a kind."""
-    from recipes_core.render.declared import too_few_gpus
     from recipes_core.sizing.configuration import size_processes
 
     try:
@@ -115,7 +115,7 @@ def findings_key(deployment: Deployment) -> tuple[object, ...]:
         if process.is_engine
     ]
     plugins = plugins_of(deployment.configuration)
-    return (version_of(deployment), plugins, *commands)
+    return (version_of(deployment), plugins, too_few_gpus(deployment), *commands)
 
 
 class Figures(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from recipes_core import configure, deploy, load_catalog
 from recipes_core.deployment.pipeline import Ranks, ranks_of
-from recipes_core.render.beside import REFUSED, command_findings
+from recipes_core.render.beside import REFUSED, command_findings, findings_key
 from recipes_core.render.declared import declared_verdict, gpus_taken
 
 MINIMAX = "MiniMaxAI/MiniMax-H3"
@@ -71,6 +71,9 @@ def test_a_pipeline_that_asks_for_more_gpus_than_there_are_would_not_start():
     assert errors == [f"the engine would not start: {told}"]
     whole = deploy(configure(catalog, COSMOS, "hardware=h200"))
     assert not [f for f in command_findings(whole) if f.code == REFUSED]
+    # A site checks commands that are the same once: these are, and only one of them starts.
+    assert whole.first_engine.argv == deployment.first_engine.argv
+    assert findings_key(whole) != findings_key(deployment)
 
 
 def test_weights_that_are_split_among_some_of_the_gpus_have_to_fit_those():
